@@ -10,11 +10,11 @@
 
 namespace debias {
 
-// The folders that the runs' data sets are read from: nothing may be written inside.
+// The data folders of the runs. Nothing may be written inside.
 std::vector<std::string> data_roots(const std::vector<RunRecord>& runs);
 
-// Tables of the sweeps among the paths; none if their runs name no metric to compare. A table that is rejected, for a missing metric or
-// for runs that are not comparable, is a note, which is also logged.
+// The tables of the sweeps among the paths; none if their runs name no metric to compare. A table that is rejected, because a metric is
+// missing or runs are not comparable, becomes a note and a log line.
 std::vector<SeedTable> sweep_tables(const std::vector<std::string>& paths, const ReadingProgram& program, Log& log);
 
 }  // namespace debias

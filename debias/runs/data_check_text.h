@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// Keys "name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table" where there are bias labels, "bad_files",
+// Keys "name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table" if there are bias labels, "bad_files",
 // "columns" of a CSV, "remarks".
 nlohmann::ordered_json to_json(const DataCheck& check);
 

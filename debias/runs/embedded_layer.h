@@ -21,14 +21,14 @@ struct EnumNames<Layer> {
       {{"encoder", Layer::kEncoder}, {"projection", Layer::kProjection}}};
 };
 
-// A usage error with the nearest name.
+// Parses the name of a layer. Usage error with the nearest name.
 Layer layer_named(const std::string& word);
 
-// Images to the rows of that layer: the encoder's pooled output, or the head's output, neither normalised. A usage error on the projection
-// of a run without a head, which is its encoder's output.
+// Maps images to the output of that layer: the encoder's pooled output or the head's output, not normalised. Usage error for the projection
+// of a run without a head: use the encoder's output.
 std::shared_ptr<Encoder> embedded_layer(const LoadedRun& run, Layer layer);
 
-// The views of an evaluation, with the recipe's normalisation, else that of the images described by `normalised_as`.
+// The views of evaluation, with the recipe's normalisation, or else that of the images that `normalised_as` describes.
 ViewPipeline embedding_views(const Recipe& recipe, const DatasetInfo& normalised_as);
 
 }  // namespace debias

@@ -13,7 +13,7 @@ struct RunToEmbed {
 };
 
 // Writes features.npy and features.csv (path, label, bias, split) of the run's train, valid and test sets into `folder`; returns them.
-// Errors as of `debias eval RUN`.
+// Errors as for `debias eval RUN`.
 FeatureTableFiles embed_table(const RunToEmbed& run, const std::string& folder, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -1,8 +1,8 @@
-// RUN/evaluation: what the protocols found, as `debias eval` and training write it and `debias report` reads it.
+// RUN/evaluation: the results of protocols. `debias eval` and training write them, `debias report` reads them.
 //
 //   evaluation/PROTOCOL.json            the latest result
-//   evaluation/epoch-N/PROTOCOL.json    during training: that of each evaluation, without what is long (maps, nearest neighbours)
-//   evaluation/thumbnails/*.png         images that the latest result speaks of
+//   evaluation/epoch-N/PROTOCOL.json    the result of each evaluation during training, without t-SNE plots and nearest neighbours
+//   evaluation/thumbnails/*.png         images that the latest result refers to
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ enum class Thumbnails { kKeep, kReplace };
 
 class EvaluationFiles {
  public:
-  // `data_name`: another data set than the run's own, whose files are written beside those (knn-glyphs.json); else empty.
+  // `data_name`: a data set other than the run's own, whose files get its name (knn-glyphs.json); empty for the run's own.
   EvaluationFiles(const std::string& run_folder, const std::string& data_name) : folder_(run_folder + "/evaluation"), name_(data_name) {}
 
-  // Without the ending: RUN/evaluation/knn or RUN/evaluation/knn-glyphs.
+  // Path without the extension: RUN/evaluation/knn or RUN/evaluation/knn-glyphs.
   std::string path(const std::string& what) const { return folder_ + "/" + what + (name_.empty() ? "" : "-" + name_); }
   // The file's `what` for a result: "knn", "sentences-cheap".
   static std::string name_of(const std::string& protocol, const EvaluationResult& result) {
@@ -33,7 +33,7 @@ class EvaluationFiles {
   std::string folder_, name_;
 };
 
-// The result's record, with what was evaluated.
+// The record of the result, with the run, data and options that were evaluated.
 EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Embeds a folder of images by an encoder with weights of its own into a feature table, as `debias embed DIR --encoder F` does.
+// Embeds a folder of images into a feature table by an encoder that is not a run's, as `debias embed DIR --encoder F` does.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct FolderEmbeddingRequest {
   std::vector<std::string> words = {};  // key=value options of the data set; `split=` chooses one split, else all splits are embedded
   std::vector<std::string> views = {};  // `views.eval=...`: changes what the encoder sees of an image
   std::string device = "auto";
-  Precision precision = Precision::kFp32;  // of the encoder; bf16 on the CPU pays where it has instructions for it
+  Precision precision = Precision::kFp32;  // of the encoder; bf16 is faster on a CPU with instructions for it
   CsvCells cells = CsvCells::kGuarded;
 };
 
@@ -26,11 +26,11 @@ struct FolderEmbedding {
   std::vector<std::string> files;  // vectors and rows
   int64_t rows = 0, dimensions = 0;
   std::string encoder;                                  // its name
-  std::vector<std::pair<std::string, int64_t>> splits;  // images of each
-  bool reused = false;  // the files were there, made of the same images, weights and views, and nothing was computed
+  std::vector<std::pair<std::string, int64_t>> splits;  // name and number of images
+  bool reused = false;                                  // the files existed, from the same images, weights and views; nothing was computed
 };
 
-// Writes F.npy (float32 [N, D], not normalised), F.csv (path, label, bias where there is one, split: train, valid, test) and
+// Writes F.npy (float32 [N, D], not normalised), F.csv (path, label, bias if there is one, split: train, valid, test) and
 // F.embedding.json, which records the source. Usage errors: another extension, an output inside the folder or over an input. Errors of
 // frozen_encoder().
 FolderEmbedding embed_folder(const FolderEmbeddingRequest& request, Progress& progress, Log& log);

@@ -1,4 +1,4 @@
-// A loaded run with its data opened, ready to be evaluated or embedded.
+// A loaded run with its data sets opened, ready for evaluation or embedding.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace debias {
 
 struct DataWords {
   std::string name;                // --data: replaces the run's data sets
-  std::string root;                // --root: its folder; alone, the current folder of the run's own data sets
+  std::string root;                // --root: its folder; without --data, the current folder of the run's own data sets
   std::vector<std::string> words;  // key=value of the data set
 };
 
@@ -31,36 +31,36 @@ struct JudgedData {
 
 JudgedData data_of(const Recipe& recipe);
 
-// The run's own data sets, from its recipe, or the train and test split of the one that `data` names. A usage error when neither gives a
-// test set: a checkpoint outside of a run folder needs `data`.
+// The run's own data sets, from its recipe, or the train and test split of the data set that `data` names. Usage error if neither gives a
+// test set: a checkpoint outside a run folder needs `data`.
 JudgedData judged_data(const LoadedRun& run, const DataWords& data);
 
 // The section of one split of the data set that `data` names; `split` may be empty.
 Config named_section(const DataWords& data, const std::string& split);
 
-// The folders that these data sets are read from: nothing may be written inside.
+// The folders of these data sets. Nothing may be written inside.
 std::vector<std::string> roots_of(const JudgedData& data);
 
-// Temperature of a resolved recipe, for kNN: that of the first term that has one, else 0.5. One that changes over the epochs has no single
-// value.
+// The temperature of a resolved recipe, for kNN: that of the first term that has one, else 0.5. A temperature under a schedule does not
+// count, because it has no single value.
 double training_temperature(const Config& resolved_recipe);
 
-// `evaluate.PROTOCOL` of a recipe, by the protocols' registered names.
+// The sections `evaluate.PROTOCOL` of a recipe, by the registered names of protocols.
 Config protocol_options(const Recipe& recipe);
 
-// Opens data sets, says what their readers left out, and remembers what they are.
+// Opens data sets, logs what their readers left out, and records their fingerprints.
 class DataWatch {
  public:
   DataWatch(Verify verify, Progress& progress, Log& log) : verify_(verify), progress_(progress), log_(log) {}
-  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);  // usage error where samples are not images
+  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);  // usage error if samples are not images
   std::shared_ptr<const SampleTable> open_samples(const std::string& split, const Config& section);
   const DataRecord& record() const { return record_; }
   Progress& progress() const { return progress_; }
 
-  // Data sets that are opened from here on have these bias labels in place of their own; what they are without them is remembered.
+  // Data sets opened after this call have these bias labels in place of their own. Their records describe them without these labels.
   void add_biases(AddedBiases biases) { biases_ = std::move(biases); }
   std::optional<AddedBiasValues> added_bias_values() const;  // of the sets opened so far
-  std::vector<std::string> notes() const { return notes_; }  // one line each: which images have no bias label
+  std::vector<std::string> notes() const { return notes_; }  // one line each: images without a bias label
 
  private:
   void watch(const std::string& split, const Config& section, const SampleTable& samples);
@@ -76,21 +76,21 @@ class DataWatch {
   std::vector<std::string> notes_;
 };
 
-// All but the encoder, the classifier and kNN's temperature: the data sets, opened but for `train` where it is given, and the recipe's
-// views, seed and workers. Classes and bias labels of every set are numbered as in `names` (those of `train` where it has none); `log`
-// hears what was left out.
+// The input of protocols without encoder, classifier and kNN's temperature: the data sets, opened unless `train` is given, and the recipe's
+// views, seed and workers. Classes and bias labels of all sets are numbered as in `names`, or as in `train` if it is empty. `log` gets the
+// notes on what was left out.
 EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
                                  std::shared_ptr<const Dataset> train = nullptr);
 
-// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. If `train` has other classes
-// altogether than the run's, all sets are numbered as in `train`, and the run's classifier, which does not know them, is left out.
+// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. If `train` has no class in common with the
+// run, all sets are numbered as in `train`, and the run's classifier is left out.
 EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log);
 
-// `dataset` numbered as in the run; as it is where all of its classes are others.
+// `dataset` with classes numbered as in the run; unchanged if it has no class in common with it.
 std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log);
 
-// That the run's own data sets are what they were in training (compare_data), but for those that a word such as `data.test.root=DIR`
-// replaces. Returns what was accepted.
+// Checks that the run's own data sets are unchanged since training (compare_data), except those that an override such as
+// `data.test.root=DIR` replaces. Returns the accepted changes.
 std::vector<std::string> require_unchanged(const LoadedRun& run, const DataWatch& watch, const std::vector<std::string>& words,
                                            DataChange change, Log& log);
 

@@ -1,4 +1,4 @@
-// Every metric that training and evaluation write, described.
+// Descriptions of all metrics that training and evaluation write.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,10 +11,10 @@
 namespace debias {
 
 struct ListedMetric : Metric {
-  std::vector<std::string> protocols;  // whose results may have it; empty for a metric of training
+  std::vector<std::string> protocols;  // whose results can have it; empty for a training metric
 };
 
-// Each name once: the metrics of the protocols in the order of their registry, then those of training.
+// Each name once: the metrics of protocols in the order of their registry, then those of training.
 std::vector<ListedMetric> listed_metrics();
 
 nlohmann::ordered_json metric_json(const ListedMetric& metric);

@@ -1,4 +1,4 @@
-// One evaluation of an objective with its gradient, timed.
+// One timed evaluation of an objective with its gradient.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,20 +25,20 @@ struct LossEvaluation {
   ObjectiveResult result;  // value detached
   at::Tensor gradient;     // of the value with respect to the input's z, in its dtype
   double seconds_forward = 0, seconds_backward = 0;
-  int64_t peak_bytes = 0;  // beyond the input; the gradient counts
+  int64_t peak_bytes = 0;  // beyond the input, including the gradient
 };
 
 struct LossEvaluationOptions {
   LossPrecision precision = LossPrecision::kFp32;
-  bool normalize = true;  // rows are L2-normalised first, and the gradient passes through that
-  int64_t repeat = 0;     // further evaluations; the times are then their medians
+  bool normalize = true;  // L2-normalises rows first; the gradient includes the normalisation
+  int64_t repeat = 0;     // number of further evaluations; times are then their medians
 };
 
 // `input.z` in float32 (fp32, bf16: rounded to bfloat16 after the normalisation) or float64 (fp64).
-// Throws a numeric error where the value or the gradient is not finite.
+// Numeric error if the value or the gradient is not finite.
 LossEvaluation evaluate_loss(const Objective& objective, const ObjectiveInput& input, const LossEvaluationOptions& options);
 
-// Memory that matrices of all pairs take, of the way back too; 0 where none is formed.
+// Bytes of matrices of all pairs, including those of the backward pass; 0 if none is formed.
 double dense_bytes(const ObjectiveInput& input, InputKind kind);
 
 }  // namespace debias

@@ -29,20 +29,20 @@ struct LossFiles {
 
 struct LossInput {
   ObjectiveInput input;             // z in the file's dtype (float32 or float64), [B, V, D]; for logits [N, C]
-  std::vector<int64_t> file_shape;  // of z: [N, D] in the file is [N, 1, D] in the input
+  std::vector<int64_t> file_shape;  // of z; [N, D] in the file is [N, 1, D] in the input
 };
 
-// Usage errors of files that the objective does not take, of those that it needs and lacks, and of those that belong to others.
+// Usage error for a file that the objective does not accept, for one that it needs and lacks, and for a file that requires another one.
 void require_loss_files(const ObjectiveEntry& entry, const LossFiles& files);
 
-// Data errors name the file, and the first row ("sample 3, view 1") that is not finite.
+// Data error, naming the file and the first row that is not finite ("sample 3, view 1").
 LossInput read_loss_input(const LossFiles& files, InputKind kind);
 
-// Throws a data error naming the first row whose norm is not 1 within 1e-4.
+// Data error, naming the first row whose norm is not 1 within 1e-4.
 void assert_unit_rows(const at::Tensor& z, const std::string& path);
 
-// z / max(|z|, 1e-12) by row, norms taken in double, in z's dtype and graph. A zero row stays zero and has a finite gradient. Holds one
-// copy of the rows besides what it returns.
+// z / max(|z|, 1e-12) by row, in z's dtype and graph, with norms in double. A zero row stays zero and has a finite gradient. Uses memory
+// for one copy of the rows besides the result.
 at::Tensor normalized_rows(const at::Tensor& z);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Output of `debias loss` for an evaluation.
+// Output of `debias loss`.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct LossOutputs {
   std::string gradient, per_anchor;  // .npy; empty: not written
 };
 
-// The gradient [shape] in its dtype and the loss of each anchor in float64.
+// Writes the gradient [shape] in its dtype, and the loss of each anchor in float64.
 void write_loss_outputs(const LossEvaluation& evaluation, const LossOutputs& files, const std::vector<int64_t>& shape);
 
 nlohmann::ordered_json loss_json(const LossEvaluation& evaluation, const LossRun& run);
-std::string loss_text(const LossEvaluation& evaluation, const LossRun& run);  // a line for each figure
+std::string loss_text(const LossEvaluation& evaluation, const LossRun& run);  // one line per number
 
 }  // namespace debias

@@ -9,10 +9,10 @@
 
 namespace debias {
 
-// "estimate.prior" (of the labels of the training set; without labels "bound.prior", of two views of its images) and "estimate.macro_auc"
-// and "estimate.augment" (of two views of at most kPriorImages images; options of both are those of `evaluate.macro_auc`), each after the
-// epochs at which a term is due to take it. An estimate that cannot be made is named in `log` and left out. Null for a recipe without
-// option sources; a data error where macro_auc is requested and the training set has no two classes.
+// Measures "estimate.prior" from the labels of the training set (without labels "bound.prior", from two views of its images), and
+// "estimate.macro_auc" and "estimate.augment" from two views of at most kPriorImages images, with the options of `evaluate.macro_auc`. Each
+// is measured after the epochs at which a term uses it. An estimate that cannot be made is left out, with a line in `log`. Null for a
+// recipe without option sources. Data error if macro_auc is requested and the training set has fewer than two classes.
 std::shared_ptr<TrainObserver> make_option_estimates(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress,
                                                      Log& log);
 

@@ -11,17 +11,16 @@
 namespace debias {
 
 struct Preprocess {
-  // size     [height, width] that the encoder was evaluated on, cut out of the middle after `resize`; null: images keep their own
+  // size     [height, width] of evaluated images, a centre crop after `resize`; null: images keep their size
   // resize   antialiased bilinear: a number for the short side, [height, width], or null
   // mean, std   per channel, of values in [0, 1]
-  // classes  names by number; absent where they are not known
-  // steps    all of the views of evaluation in order, as a recipe writes them: for views that the keys above cannot say
+  // classes  names by number; absent if unknown
+  // steps    all views of evaluation in order, as in a recipe, if the keys above cannot describe them
   nlohmann::ordered_json json;
-  std::vector<std::string> remarks;  // one line each: what could not be found out
+  std::vector<std::string> remarks;  // one line each: what is unknown
 };
 
-// From the run's views of evaluation and its classes.json; the training set is opened where these do not say size or names, and need not
-// be there.
+// From the run's views of evaluation and its classes.json. If these lack the size or the names, the training set is opened if it exists.
 Preprocess preprocess(const LoadedRun& run);
 
 }  // namespace debias

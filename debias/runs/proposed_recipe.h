@@ -1,4 +1,4 @@
-// The recipe that `debias init` proposes for a surveyed folder: YAML with comments that say why.
+// The recipe that `debias init` proposes for a surveyed folder: YAML with comments that give the reasons.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace debias {
 
-// kBias: an encoder that does not use a known bias, by labels and bias labels. kSampling: an encoder without labels whose negatives are
-// corrected for those of the same class.
+// kBias: training with labels and bias labels against a known bias. kSampling: training without labels, with a correction for false
+// negatives.
 enum class InitGoal { kBias, kSampling };
 template <>
 struct EnumNames<InitGoal> {
@@ -23,39 +23,39 @@ struct EnumNames<InitGoal> {
 };
 
 struct ProposedNetwork {
-  std::string encoder;  // the section's text
-  int side = 0;         // of the square images that it sees
-  double cost = 1;      // of a training step, next to the first one's; floating-point operations
+  std::string encoder;  // text of the section
+  int side = 0;         // of its square input images
+  double cost = 1;      // floating-point operations of a training step, relative to the first entry
   bool pretrained = false;
 };
 
-// By cost, the least one first. `debias export` writes each of them as ONNX.
+// In increasing order of cost. `debias export` can write each of them as ONNX.
 const std::vector<ProposedNetwork>& proposed_networks();
 
-// The same for weights from a file, whose section this is: images of up to `side` pixels, or of this size alone.
+// The same for the weights of `section`: images of up to `side` pixels, or of exactly this size.
 std::vector<ProposedNetwork> fine_tuned_networks(const Config& section, int64_t side, bool fixed);
 
-// The two recipes that init writes: with the correction, and without it to compare with.
+// The two recipes that init writes: with the correction, and without it for comparison.
 enum class ProposedPart { kCorrected, kPlain };
 
 struct ProposedRun {
   std::string name;    // of the recipe and of the run
-  std::string file;    // the recipe's
+  std::string file;    // of the recipe
   std::string output;  // the run folder
 };
 
 struct ProposalInput {
   InitGoal goal = InitGoal::kBias;
   ProposedRun corrected, plain;
-  double minutes = 10;                       // for all next commands together
+  double minutes = 10;                       // for all following commands together
   int64_t epochs = 1;                        // of each training
   double seconds = 0;                        // of each training, as measured
-  bool on_gpu = false;                       // training will run there: in bfloat16
-  std::vector<std::string> frozen_commands;  // that come before the trainings: what the weights give as they are
+  bool on_gpu = false;                       // training will run on a GPU, in bfloat16
+  std::vector<std::string> frozen_commands;  // before the trainings: evaluate the weights as they are
 };
 
-// The commands that embed the surveyed folder by `encoder` (what --from says), look for shortcuts in the features, and correct them: the
-// last two only with labels, the last only with bias labels. `stem` begins the names of the files.
+// The commands that embed the surveyed folder by `encoder` (the value of --from), audit the features (with labels), and fix them (with
+// labels and bias labels). `stem` is the prefix of the file names.
 std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem);
 
 std::string proposed_recipe(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& input, ProposedPart part);

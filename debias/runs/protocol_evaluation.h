@@ -1,4 +1,4 @@
-// A recipe's protocols as an observer of the training loop, whatever the samples are.
+// A recipe's protocols as an observer of the training loop, for samples of any kind.
 #pragma once
 
 #include <set>
@@ -14,11 +14,11 @@
 
 namespace debias {
 
-// Every `evaluate.every` epochs and at the end the metrics of the protocols, whose results are also written to RUN/evaluation
+// Computes the metrics of the protocols every `evaluate.every` epochs and at the end, and writes their results to RUN/evaluation
 // (evaluation_files.h). `progress` and `log` must outlive it.
 class ProtocolEvaluation : public TrainObserver {
  public:
-  // `protocols`: by their registered names. `data`: sections of the resolved recipe, for the records.
+  // `protocols` are registered names; `data` are sections of the resolved recipe, for the records.
   ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, EvaluationInput input, Progress& progress,
                      Log& log);
   bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
@@ -26,12 +26,12 @@ class ProtocolEvaluation : public TrainObserver {
 
  protected:
   virtual void take(const Model& model) { input_.encoder = model.encoder; }
-  virtual void add_metrics(EvaluationCache&, NamedMetrics&) const {}  // of no protocol
+  virtual void add_metrics(EvaluationCache&, NamedMetrics&) const {}  // metrics that no protocol gives
 
   Recipe recipe_;
   std::vector<std::string> protocols_;
   JudgedData data_;
-  Config options_;  // by the protocols' registered names
+  Config options_;  // by registered names of protocols
   EvaluationInput input_;
   Progress& progress_;
   Log& log_;
@@ -40,13 +40,13 @@ class ProtocolEvaluation : public TrainObserver {
   void keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end);
 
   EvaluationFiles files_;
-  std::set<std::string> said_;  // notes
+  std::set<std::string> said_;  // notes that were logged
 };
 
-// Usage errors of the names and options of `evaluate.protocols`, and where they do not read what the recipe trains on.
+// Checks `evaluate.protocols`. Usage error: an unknown name or option, or a protocol that does not fit the recipe's samples.
 void check_protocol_options(const Recipe& recipe);
 
-// `evaluate.select` keeps the epoch with the largest value: a usage error where that is not the best one.
+// `evaluate.select` keeps the epoch with the largest value. Usage error for a metric whose largest value is not the best.
 void require_more_is_better(const std::string& select);
 
 }  // namespace debias

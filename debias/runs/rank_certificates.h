@@ -1,6 +1,6 @@
-// Self-test of ranks (`debias certify ranks`): trainings of several processes against those of one.
+// Self-test of ranks (`debias certify ranks`): compares trainings by several processes with those by one.
 //
-// The trials are processes of the calling program (rank_launcher.h), which has to understand `certify trial` as debias does.
+// The trials are processes of the calling program (rank_launcher.h), which must implement `certify trial` as debias does.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct RankSelfTest {
   std::vector<std::string> overrides = {};
   std::vector<int64_t> ranks = {2, 3, 4};
   int64_t steps = 20;          // of each trial
-  std::string device = "cpu";  // each process takes one of its own; tensors of the CPU are compared by bytes, others within a tolerance
+  std::string device = "cpu";  // one per process; CPU tensors are compared by bytes, others within a tolerance
 };
 
-// Thrown where a trial ends with an exit code of its own. It has reported why.
+// Thrown if a trial fails with an exit code. The trial has reported the reason.
 struct TrialEnded {
   int exit_code;
 };
 
-// A signal in `signals` is passed on to the trials, and then ends the test with an error of kind kInterrupted; no trial is kept. Costs are
-// of processor time, one entry for each number of ranks. Usage errors: fewer than two ranks, no step, batches of less than two images a
-// rank.
+// A signal in `signals` is passed on to the trials and then ends the test with an error of kind kInterrupted. Files of trials are removed.
+// Costs are processor times, one entry per number of ranks. Usage errors: fewer than two ranks, no step, fewer than two images per rank and
+// batch.
 Certificate certify_ranks(const RankSelfTest& test, const StopSignals& signals, const CertificateObserver& observer = {});
 
 }  // namespace debias

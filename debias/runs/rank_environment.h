@@ -1,5 +1,4 @@
-// Which of several processes this one is, as its environment says: what torchrun, Open MPI's mpirun and SLURM's srun set, and what
-// rank_launcher.h sets for the processes that it starts.
+// The rank of this process, from the environment that torchrun, Open MPI's mpirun, SLURM's srun or rank_launcher.h sets.
 #pragma once
 
 #include <optional>
@@ -16,11 +15,11 @@ struct RankArguments {
 struct RankStart {
   Place place;
   Rendezvous rendezvous;
-  bool is_restart = false;  // torchrun's: the run resumes where it was
+  bool is_restart = false;  // restarted by torchrun; the run resumes
 };
 
-// None where the environment names no other process. Usage errors: of two variables that belong together one is set, a rank that is none,
-// no place to meet, or one and nobody to be met.
+// None if the environment describes a single process. Usage errors: one of two variables that belong together, an invalid rank, several
+// processes without a rendezvous, or a rendezvous without other processes.
 std::optional<RankStart> rank_start(const RankArguments& arguments);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Several processes of this program on this machine, as ranks of one training.
+// Starts several processes of this program on this machine as ranks of one training.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace debias {
 
 struct Launch {
   int64_t ranks = 1;
-  std::vector<std::string> words;        // of the command line, after the program
+  std::vector<std::string> words;        // of the command line, without the program
   const StopSignals* signals = nullptr;  // passed on to all ranks
 };
 
-// The words of this process' own command line.
+// The words of this process's command line.
 std::vector<std::string> own_words();
 
-// Starts the ranks, hosts the store at which they meet, waits for them, and ends the rest when one has failed. Rank 0 has this process'
-// standard output; its exit code when all end well, else an error that names the rank and the cause. One rank alone is started plainly.
+// Starts the ranks, hosts their rendezvous store, waits for them, and ends the others if one fails. Rank 0 uses this process's standard
+// output. Returns the exit code of rank 0; throws an error that names the rank and the cause if one fails. A single rank starts
+// as an ordinary process.
 int launch_ranks(const Launch& launch);
 
-// In a process that was started so: to end when the launcher is gone. Elsewhere nothing.
+// Makes a process that the launcher started end when the launcher ends. No effect in other processes.
 void end_with_launcher();
 
 }  // namespace debias

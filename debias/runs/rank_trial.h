@@ -1,4 +1,4 @@
-// A few steps of a training, without a run folder: what `debias certify ranks` compares.
+// A few steps of a training without a run folder, for `debias certify ranks`.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace debias {
 
 struct Trial {
-  int64_t steps = 20;  // of the run in all; fewer where its epochs have fewer
-  std::string from;    // a trial's file to resume from; empty: from the beginning
-  std::string out;     // a checkpoint, which rank 0 writes
+  int64_t steps = 20;  // in all; fewer if the recipe's epochs have fewer
+  std::string from;    // checkpoint of a trial to resume from; empty: start anew
+  std::string out;     // checkpoint that rank 0 writes
 };
 
-struct TrialCost {  // of this process, its first step left out
+struct TrialCost {  // of this process, without its first step
   int64_t steps = 0;
   double cpu_seconds = 0;
   double last_loss = 0;

@@ -1,5 +1,5 @@
-// Recipes by name, from any folder: `demo/infonce` is the file demo/infonce.yaml of ./recipes, else of the recipes that belong to the
-// program. They are in the installation, relative to the program itself; a build folder has a link in the same place.
+// Finds recipes by name from any folder: `demo/infonce` is the file demo/infonce.yaml in ./recipes, or else in the program's own recipes.
+// These are installed relative to the program; a build folder has a link in the same place.
 #pragma once
 
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace debias {
 
-// The path of the recipe that was requested: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
-// leading `recipes/`. A usage error with the nearest name otherwise.
+// The path of the requested recipe: `asked` if it is a file, else the recipe with that name, with or without `.yaml` and a leading
+// `recipes/`. Usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
 
-// Resolves paths to sweeps and runs: a missing one that names a recipe, as by find_recipe(), becomes its file; others stay.
+// Resolves paths to sweeps and runs: a path that does not exist but names a recipe (find_recipe()) becomes its file; others are unchanged.
 std::vector<std::string> with_named_recipes(std::vector<std::string> paths);
 
-// The recipe of a training command, with the overrides `key.sub=value` applied: a file, a name, or a run folder, whose config.yaml is
-// meant; to be resumed, that run resumes in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
+// The recipe of a training command with the overrides `key.sub=value` applied. `asked` is a file, a name, or a run folder with a
+// config.yaml; with `resume`, such a run resumes in its folder, which may have been moved. A leading `~` of `output` is the home folder.
 Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume = false);
 
 struct ListedRecipe {
   std::string name;  // demo/infonce
   std::string path;
-  std::string summary;  // the first sentence of the comment at its head
-  std::string data;     // the data set that it trains on, with the root where it names one
-  std::string time;     // what follows `Time:` in that comment; empty where it says nothing
+  std::string summary;  // first sentence of the comment at its top
+  std::string data;     // training data set, with its root if the recipe sets one
+  std::string time;     // text after `Time:` in that comment; empty without one
 };
 
-// Every recipe that a name finds, by name.
+// All recipes that can be found by name, sorted by name.
 std::vector<ListedRecipe> list_recipes();
 
-// For where there are none: the folders that were looked into, and what to do.
+// A message for the case that there are none: the folders that were searched, and what to do.
 std::string no_recipes();
 
 }  // namespace debias

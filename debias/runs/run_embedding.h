@@ -22,8 +22,8 @@ struct EmbeddingRequest {
   std::string which = "last";   // checkpoint of a run folder: last, best or previous
   std::string device = "auto";  // auto, cpu or cuda
   Layer layer = Layer::kEncoder;
-  // The data set to embed; without a name the run's own. Words that begin with views., data. or evaluate. change the recipe, the others are
-  // options of the data set.
+  // The data set to embed; without a name, the run's own. Overrides that begin with views., data. or evaluate. change the recipe; the
+  // others are options of the data set.
   DataWords data = {};
   CsvCells cells = CsvCells::kGuarded;
   DataChange data_change = DataChange::kRefuse;
@@ -31,15 +31,15 @@ struct EmbeddingRequest {
 
 struct RunEmbedding {
   int64_t rows = 0, dimensions = 0;
-  std::vector<std::string> files;    // that were written
-  std::optional<std::string> names;  // the file of class names, where the data set has any
+  std::vector<std::string> files;    // files that were written
+  std::optional<std::string> names;  // file of class names, if the data set has any
 };
 
-// Of the run's test set, or of the data set that the request names. Usage errors before anything is read: an output that is an input or lies
-// in a data folder, a run on sentences; data errors: data that have changed since training, unless accepted.
+// Embeds the run's test set, or the data set that the request names. Usage errors, before anything is read: an output that is an input or
+// is inside a data folder, a run on sentences. Data error: data that have changed since training, unless accepted.
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log);
 
-// Of the training set, row = sample id, for `bias_features` of an objective (bias_features.h). Errors likewise.
+// Embeds the training set with row = sample id, for `bias_features` of an objective (bias_features.h). Errors as above.
 BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& progress, Log& log);
 
 }  // namespace debias

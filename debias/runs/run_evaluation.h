@@ -23,7 +23,7 @@ namespace debias {
 
 struct RequestedProtocol {
   std::string name;                // registered, or an alias
-  Config options = Config::map();  // those of the recipe's `evaluate.PROTOCOL` hold where these say nothing
+  Config options = Config::map();  // options not given are those of the recipe's `evaluate.PROTOCOL`
 };
 
 struct EvaluationRequest {
@@ -31,24 +31,24 @@ struct EvaluationRequest {
   std::string which = "last";   // checkpoint of a run folder: last, best or previous
   std::string device = "auto";  // auto, cpu or cuda
   std::vector<RequestedProtocol> protocols = {};
-  DataWords data = {};                      // a data set in place of the run's own
+  DataWords data = {};                      // a data set that replaces the run's own
   std::vector<std::string> overrides = {};  // key=value of the recipe, such as data.test.root=DIR or views.eval=...
-  std::optional<LabelColumns> labels = {};  // a file of bias labels that replace those of the data sets
+  std::optional<LabelColumns> labels = {};  // bias labels that replace those of the data sets
   DataChange data_change = DataChange::kRefuse;
-  std::optional<CsvCells> predictions = {};  // also writes RUN/evaluation/PROTOCOL.csv, cells as this says
+  std::optional<CsvCells> predictions = {};  // also writes RUN/evaluation/PROTOCOL.csv with such cells
 };
 
 struct RunEvaluation {
   std::string checkpoint;
   int64_t epoch = 0;
-  std::vector<std::pair<std::string, EvaluationResult>> results;  // by registered name, in the order of the request
+  std::vector<std::pair<std::string, EvaluationResult>> results;  // by registered name, in the requested order
 
   NamedMetrics metrics() const;
 };
 
-// Writes RUN/evaluation (evaluation_files.h) unless the checkpoint is in no run folder. Errors, before anything is written: usage errors
-// for unknown protocols, options and overrides, for a run on sentences, for outputs that are inputs; data errors for data that have changed
-// since training, and for labels that name no image.
+// Writes RUN/evaluation (evaluation_files.h) if the checkpoint is in a run folder. Before anything is written: usage error for unknown
+// protocols, options and overrides, a run on sentences, and outputs that are inputs; data error for data that have changed since training,
+// and labels that name no image.
 RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// The class prior of a run's training set, by its labels and by the run's encoder.
+// The class prior of a run's training set, from its labels and from two views under the run's encoder.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace debias {
 
-constexpr int64_t kPriorImages = 4096;  // whose views are compared, at most
+constexpr int64_t kPriorImages = 4096;  // maximum number of images whose views are compared
 
-// Empty where fewer than two labels are known. With a `sampler` in the recipe, as it draws them for the recipe's method.
+// Empty if fewer than two labels are known. A `sampler` in the recipe is taken into account, as for the recipe's method.
 std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe& recipe);
 
-// From two training views of at most `images` of input.train's images, drawn by input.seed. Errors as of class_prior_from_views.
+// From two training views of at most `images` of input.train's images, drawn with input.seed. Errors as for class_prior_from_views.
 PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress);
 
 }  // namespace debias

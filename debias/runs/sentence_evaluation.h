@@ -1,4 +1,4 @@
-// Training on sentences, evaluated: `data.valid` and `data.test` of a recipe whose training set is sentences.
+// Evaluation of training on sentences, on `data.valid` and `data.test` of the recipe.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,19 @@ namespace debias {
 
 class Sentences;
 
-// A run on sentences with the valid and the test set of `data`, opened with the words of the run. Usage errors: no sentences, another
-// vocabulary, no book as long as a batch; data errors of open_reader().
+// A run on sentences with the valid and the test set of `data`, opened with the run's vocabulary. Usage errors: no sentences, another
+// vocabulary, no book as long as a batch. Data errors of open_reader().
 EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch);
 
-// The protocols of `evaluate.protocols`, or `neighbours` if it names none and there are evaluated sets. Metrics of the untrained encoder by
-// protocols of splits are logged before training, and kept as RUN/evaluation/PROTOCOL-untrained.json. Null if nothing is evaluated.
-// Books with fewer sentences than a batch are left out, and named before training, as is a book that is trained on, too, or that is in both
-// sets where `select` chooses. Usage errors: protocols that read no sentences; a `select` without a valid set; those of sentences_for_evaluation().
+// An observer with the protocols of `evaluate.protocols`; without any, `neighbours` if there are evaluated sets. Null if nothing is
+// evaluated. Metrics of the untrained encoder by protocols of splits are logged before training, and stored as
+// RUN/evaluation/PROTOCOL-untrained.json. Books with fewer sentences than a batch are left out, and named before training, as is a book
+// that is trained on, too, or that is in both sets where `select` chooses. Usage errors: protocols that do not apply to sentences; a
+// `select` without a valid set; those of sentences_for_evaluation().
 std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
                                                         DataWatch& watch, Progress& progress, Log& log);
 
-// The training set's words, as RUN/vocabulary.txt, where samples are sentences.
+// The training set's vocabulary, as RUN/vocabulary.txt, if samples are sentences.
 void keep_vocabulary(TrainInput& input);
 
 }  // namespace debias

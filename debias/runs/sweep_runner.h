@@ -1,4 +1,4 @@
-// Runs the runs of a sweep: `debias train OUTPUT/RUN.yaml --resume`, or `debias rl train` of an agent, for each, some at a time.
+// Runs a sweep: `debias train OUTPUT/RUN.yaml --resume`, or `debias rl train` for agents, for each run, several at a time.
 //
 //   const SweepPlan plan = read_sweep("small/cifar10.yaml", {}, find_recipe);
 //   const CheckedPoints points = check_sweep(plan, {}, progress, log);
@@ -19,44 +19,42 @@
 
 namespace debias {
 
-// One part of many: runs i, i + n, i + 2n, ... (from 1).
+// Shard i of n: runs i, i + n, i + 2n, ..., counted from 1.
 struct Shard {
   size_t number = 1, of = 1;
 
   bool has(size_t run) const { return run % of == number - 1; }
 };
 
-// True if the record says so and the run's checkpoint exists.
+// True if the record has the run as finished and its checkpoint exists.
 bool is_finished(const std::string& output, const RecordedRun& run);
 
-// Numbers of the shard's runs that are not finished.
+// Numbers of the unfinished runs of the shard.
 std::vector<size_t> runs_to_do(const SweepPlan& plan, const SweepRecord& record, const Shard& shard);
 
-// Writes the recipe of a run beside its folder, to OUTPUT/RUN.yaml, and returns the words after `debias` that run it.
+// Writes the recipe of a run to OUTPUT/RUN.yaml, beside its folder, and returns the arguments of `debias` that run it.
 std::vector<std::string> write_run_recipe(const SweepPlan& plan, const SweepRun& run);
 
-// The record of the plan's output as it is, or that of a sweep of which no run has begun. Writes nothing. Usage errors as of
-// require_own_output().
+// The record in the plan's output, or an empty one if no run has begun. Writes nothing. Usage errors as for require_own_output().
 SweepRecord sweep_record_if_any(const SweepPlan& plan);
 
-// Numbers of the points that have a run in the shard.
+// Numbers of the points with a run in the shard.
 std::set<size_t> points_of(const SweepPlan& plan, const Shard& shard);
 
 std::string size_text(const SweepPlan& plan);  // "12 runs (4 settings, 3 seeds each)"
 
 struct SweepJobOptions {
   Shard shard = {};
-  int jobs = 1;  // runs at a time, which share the processors
+  int jobs = 1;  // number of runs at a time, which share the processors
 };
 
-// Starts the shard's runs that are not finished, each a process of the calling program, which has to understand `train` and `rl train` as
-// debias does. Continues after a run that fails; stops the runs in progress when a signal is received, which have to save first
-// (StopSignals::all_saved is false). Returns the record with the outcome of each. A usage error where another process works on the
-// shard.
+// Runs the unfinished runs of the shard, each as a process of the calling program, which must implement `train` and `rl train` as debias
+// does. Continues after a failed run. On a signal, stops the runs in progress after they have saved (StopSignals::all_saved is false).
+// Returns the record with the outcome of each. Usage error if another process works on the shard.
 SweepRecord run_sweep(const SweepPlan& plan, const CheckedPoints& points, const SweepJobOptions& options, const StopSignals& signals,
                       Log& log);
 
-// Throws a failure that names the first run of the shard that failed, or kInterrupted where runs were stopped or `signal` is not 0.
+// Throws a failure that names the first failed run of the shard, or kInterrupted if runs were stopped or `signal` is not 0.
 void require_finished(const SweepPlan& plan, const SweepRecord& record, const Shard& shard, int signal);
 
 }  // namespace debias

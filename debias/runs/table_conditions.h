@@ -8,9 +8,9 @@
 
 namespace debias {
 
-// Conditions name mean.ROW, difference.A.over.B (likewise low, high and p_holm) and ordering.OUTCOME (and ordering.OUTCOME_holm); in labels
-// of rows other characters than letters, digits, '.' and '_' are '_'. Throws a failure that names the first value for which one holds, or
-// which is unknown, such as the interval of one seed; a usage error for a condition on nothing.
+// Conditions name mean.ROW, difference.A.over.B (also low, high and p_holm) and ordering.OUTCOME (also ordering.OUTCOME_holm). In labels of
+// rows, characters other than letters, digits, '.' and '_' become '_'. Throws a failure that names the first value that meets a condition
+// or is unknown, such as the interval of one seed. Usage error for a condition that names no value.
 void require_no_condition(const SeedTable& table, const std::vector<Condition>& conditions);
 
 }  // namespace debias

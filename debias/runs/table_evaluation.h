@@ -1,4 +1,4 @@
-// Protocols on feature tables, and on what `debias fix` made of one.
+// Protocols on feature tables, and on the folder of `debias fix`.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ struct EvaluatedTable {
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
 };
 
-// `protocols`: registered names; `options`: theirs, by those names. Usage error: a table of training rows alone and a protocol that fits a
-// classifier to them.
+// `protocols` are registered names, `options` their options by these names. Usage error: a protocol that fits a classifier, on a table of
+// training rows alone.
 EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::vector<std::string>& protocols,
                               const Config& options, Progress& progress, Log& log);
 
-// The table that the folder was made of, its features corrected by the layer; the head is the run's classifier.
+// Evaluates the table of the folder with features corrected by the layer, and with the head as classifier.
 EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const Config& options,
                                      Progress& progress, Log& log);
 

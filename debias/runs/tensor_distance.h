@@ -9,13 +9,13 @@ namespace debias {
 
 std::string bytes_of(const SafetensorsFile& file, const TensorEntry& entry);
 
-// The largest |x - y| / (1 + |x|) of two tensors of float32; infinite where one is not a number.
+// The maximum of |x - y| / (1 + |x|) over two float32 tensors; infinite if a value is NaN.
 double tensor_distance(const std::string& a, const std::string& b);
 
-// The same of all tensors of float32 in two files; infinite where they have other tensors.
+// The same over all float32 tensors in two files; infinite if the files have different tensors.
 double farthest_tensors(const std::string& a, const std::string& b);
 
-// The Euclidean distance of all tensors of float32 together; infinite where the files have other tensors.
+// The Euclidean distance of all float32 tensors together; infinite if the files have different tensors.
 double euclidean_distance(const std::string& a, const std::string& b);
 
 }  // namespace debias

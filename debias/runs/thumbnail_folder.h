@@ -1,4 +1,4 @@
-// The images that a result's details speak of, beside it.
+// Thumbnails of the images that the details of a result refer to.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace debias {
 
-// Writes FOLDER/<name>.png, at most 64 pixels wide and high, of each image. Earlier content is removed.
+// Writes FOLDER/<name>.png for each image, at most 64 pixels wide and high. Earlier content is removed.
 void replace_thumbnails(const std::string& folder, const std::map<std::string, ShownImage>& images);
 
 }  // namespace debias

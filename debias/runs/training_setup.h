@@ -1,4 +1,5 @@
-// A training as `debias train` has it: the data sets of a recipe opened and fingerprinted, its evaluations and its estimates as observers.
+// Sets up a training as `debias train` does: opens and fingerprints the data sets of a recipe, and adds evaluations and estimates as
+// observers.
 //
 //   TrainInput input;
 //   input.recipe = read_checked_recipe(read_recipe_config("demo/infonce", {"train.epochs=2", "output=runs/mine"}));
@@ -10,18 +11,18 @@
 
 namespace debias {
 
-// The recipe, checked as far as it can be without its data. One usage error names all mistakes that show (core/mistakes.h).
+// The recipe, checked as far as possible without its data. One usage error names all mistakes (core/mistakes.h).
 Recipe read_checked_recipe(const Config& config);
 
 struct TrainingSetup {
   TrainInput input;
-  Config resolved;  // the recipe with every default written out
+  Config resolved;  // the recipe with all defaults
 };
 
-// `input` has the recipe, and whatever else is not to be as TrainInput has it; progress, log and ranks with it. Opens the training set and,
-// on the rank that leads, the evaluated sets; adds `data`, `data_roots`, `kept_files` and the observers: the recipe's `evaluate:` section
-// (training_evaluation.h, sentence_evaluation.h) and its option sources (option_estimates.h). `input.progress` and `input.log` must
-// outlive it. Writes nothing. Usage and data errors: all that training would reject before its first step.
+// `input` has the recipe, progress, log and ranks, and any other field that differs from its default. Opens the training set and, on rank
+// 0, the evaluated sets. Adds `data`, `data_roots`, `kept_files` and the observers of the recipe's `evaluate:` section
+// (training_evaluation.h, sentence_evaluation.h) and of its option sources (option_estimates.h). `input.progress` and `input.log` must
+// outlive the result. Writes nothing. Usage and data errors: all those that training would report before its first step.
 TrainingSetup set_up_training(TrainInput input);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// A folder for the files of trials, gone at the end.
+// A temporary folder for the files of trials, removed at the end.
 #pragma once
 
 #include <stdlib.h>

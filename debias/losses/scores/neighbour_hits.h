@@ -9,17 +9,17 @@
 
 namespace debias {
 
-// Of scores [B, B], sentences in their order.
+// Counts over scores [B, B] of sentences in the order of the text.
 //
-// Of how many rows the largest score, that of the sentence itself taken as 0, is that of the next and of the previous sentence; as the
-// published program counts: each of the B - 1 pairs of neighbours once from either side.
+// The number of rows whose largest score is that of the next and of the previous sentence, with the sentence's own score as 0. As in the
+// published program, each of the B - 1 pairs of neighbours counts once from either side.
 struct NeighbourHits {
   int64_t pairs = 0;
   LateNumber next, previous;
 };
 NeighbourHits neighbour_hits(const at::Tensor& scores);
 
-// Rows whose largest score, that of the sentence itself left out, is that of a sentence next to it.
+// The number of rows whose largest score, without the sentence's own, is that of an adjacent sentence.
 int64_t nearest_is_neighbour(const at::Tensor& scores);
 
 }  // namespace debias
