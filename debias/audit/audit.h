@@ -1,10 +1,10 @@
-// Which property of images, files or columns gives the class away, and is it a shortcut or a legitimate sign?
+// Finds properties of images, files or columns that predict the class, and separates shortcuts from legitimate signs.
 //
 // Every candidate gets the cross-validated balanced accuracy of a closed-form classifier (balanced_accuracy.h), a p-value adjusted over all
 // candidates (permutation_test.h), and as reference the accuracy that a legitimate sign reaches:
 //   cell     the lower middle (quantile 0.4) of the cells of the same grid
 //   patch    mean colours by place, on a 4 x 4 grid
-//   border   the middle of the image, which each side of the border must exceed
+//   border   the middle of the image; each side of the border must exceed it
 //   global   mean colours by place; chance for sharpness, noise and blockiness
 //   file     chance; for bytes per pixel the better of the best global property and mean colours by place
 //   column   chance
@@ -28,17 +28,17 @@ namespace debias {
 
 struct AuditColumn {
   std::string name;
-  std::vector<std::string> values;  // one a row; empty: unknown
+  std::vector<std::string> values;  // one per row; empty: unknown
 };
 
-// One row an image, shuffled without regard to labels.
+// One row per image, shuffled without regard to labels.
 struct AuditRows {
   std::vector<std::string> classes;
   std::vector<int32_t> labels;
   std::vector<PictureFeatures> pictures;  // empty without images
-  std::vector<FileFacts> files;           // likewise
+  std::vector<FileFacts> files;           // empty without images
   std::vector<AuditColumn> columns;
-  std::vector<float> embeddings;  // [rows, dimensions]; empty where there are none
+  std::vector<float> embeddings;  // [rows, dimensions]; empty without features
   int64_t dimensions = 0;
 };
 
@@ -53,11 +53,11 @@ struct AuditFinding {
   Candidate candidate;
   double accuracy = 0, reference = 0, p_adjusted = 1;
   AuditVerdict verdict = AuditVerdict::kNone;
-  std::string follows_from;          // the shortcut that shows this one as well; the verdict is then kPredictive
-  bool names_classes = false;        // the label under another name; likewise
-  bool assignable = false;           // it can give bias labels: no global property, and certain for at least half of the images
+  std::string follows_from;          // the shortcut that explains this one; the verdict is then kPredictive
+  bool names_classes = false;        // the label under another name; the verdict is then kPredictive
+  bool assignable = false;           // it can give bias labels: not a global property, and certain for at least half of the images
   double confident_share = 0;        // share of images whose value is certain (held_out_values.h); 0 for global properties
-  std::vector<HeldOutValue> values;  // of each row; empty unless assignable
+  std::vector<HeldOutValue> values;  // one per row; empty unless assignable
 };
 
 struct AuditResult {
@@ -73,10 +73,10 @@ struct AuditResult {
 // The reason why the verdict differs from that of the numbers alone, or empty.
 std::string note_of(const AuditFinding& finding);
 
-// Shortcuts that no candidate can show, in words: of the kinds that were searched, and of those that were not.
+// Kinds of shortcuts that this audit cannot detect, in words: beyond the kinds that were searched, and kinds that were not.
 std::vector<std::string> not_detectable(const AuditResult& result);
 
-// Requires at least two classes, each with rows in every fold's complement; audit_sample.h ensures this.
+// Requires at least two classes, each with rows outside every fold; audit_sample.h ensures this.
 AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

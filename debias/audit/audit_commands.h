@@ -1,4 +1,4 @@
-// The commands that go on from an audit, with the arguments quoted for a shell.
+// The commands to run after an audit, with arguments quoted for a shell.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace debias {
 
-// `bias_file`: the file of bias labels that --accept has written; empty: none.
+// `bias_file` is the file of bias labels that --accept wrote, or empty.
 std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file);
 std::vector<std::string> commands_after(const AuditTableOptions& options, const AuditResult& result);
 

@@ -1,4 +1,4 @@
-// A folder of images, and a CSV about them, as an audit reads them.
+// The input of an audit: a folder of images, and optionally a CSV about them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace debias {
 struct AuditFolderOptions {
   std::string folder;
   std::string labels;                // a CSV with a column path, or ""
-  std::vector<std::string> columns;  // of the CSV; empty: all that can be used
+  std::vector<std::string> columns;  // of the CSV; empty: all usable ones
   std::string split;                 // a folder of `folder`; empty: train, or the folder itself
 };
 
@@ -21,18 +21,18 @@ struct AuditFolderOptions {
 struct OtherImage {
   PictureFile file;
   std::string label_name;
-  std::vector<std::string> column_values;  // as AuditFolder::columns; empty where there is no CSV
+  std::vector<std::string> column_values;  // in the order of AuditFolder::columns; empty without a CSV
 };
 
 struct AuditFolder {
   std::vector<std::string> classes;
   std::vector<PictureFile> files;
-  std::vector<int64_t> labels;           // numbers in `classes`; -1: unknown, or not to be audited
-  std::vector<std::string> label_names;  // of each file, also of those that are not audited; empty where unknown
-  std::vector<std::string> splits;       // of each file; empty where the input has none
+  std::vector<int64_t> labels;           // indices into `classes`; -1: unknown or not audited
+  std::vector<std::string> label_names;  // one per file, including unaudited ones; empty if unknown
+  std::vector<std::string> splits;       // one per file; empty without splits
   std::vector<AuditColumn> columns;      // of all files
   std::vector<OtherImage> other_splits;
-  std::vector<std::string> remarks;  // one line each: what is not read, and why
+  std::vector<std::string> remarks;  // one line each: what was left out and why
 };
 
 // Labels come from the CSV's column `label` if it has one, else from the class folders. A CSV with a column `split` selects the rows of

@@ -7,8 +7,8 @@
 
 namespace debias {
 
-// `name` of the folder, `commands` to run next. Images are read again for the mean image and the contact sheets; those that have
-// disappeared are left out.
+// `name` is the name of the folder, `commands` are those to run next. Images are read again for the mean image and the contact sheets;
+// images that have disappeared are left out.
 std::string audit_page(const FolderAudit& audit, const std::string& name, const std::vector<std::string>& commands);
 
 }  // namespace debias

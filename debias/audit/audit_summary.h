@@ -14,10 +14,10 @@ namespace debias {
 // {"images", "classes", "candidates", "searched", "not_detectable", "remarks", "bad_files"}.
 nlohmann::ordered_json to_json(const FolderAudit& audit);
 
-// `commands`: what to run next.
+// `commands` are those to run next.
 std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands);
 
-// The number of findings with each verdict by its name, and "accuracy", that of the first finding, or chance without one.
+// The number of findings by name of the verdict, and "accuracy", that of the first finding, or chance without findings.
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result);
 
 }  // namespace debias

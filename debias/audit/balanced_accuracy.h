@@ -17,13 +17,13 @@ namespace debias {
 // Rows are in the order of their folds.
 struct Folds {
   static constexpr int kCount = 5;
-  std::array<int64_t, kCount + 1> begin{};  // of each fold; the last is the number of rows
+  std::array<int64_t, kCount + 1> begin{};  // first row of each fold; the last entry is the number of rows
 };
 
 // Cuts rows 0 to n - 1 into kCount runs of nearly equal length. Rows must have been shuffled without regard to their labels.
 Folds folds_of(int64_t rows);
 
-// `labels[i]` in [0, classes), every class at least once.
+// Requires `labels[i]` in [0, classes), and every class at least once.
 double balanced_accuracy(const VectorFeatures& features, const Folds& folds, std::span<const int32_t> labels, int32_t classes);
 double balanced_accuracy(const CategoryFeatures& features, const Folds& folds, std::span<const int32_t> labels, int32_t classes);
 double balanced_accuracy(const CandidateFeatures& features, const Folds& folds, std::span<const int32_t> labels, int32_t classes);

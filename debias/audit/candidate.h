@@ -1,4 +1,4 @@
-// A property of images that may give the class away, with its value for every audited image.
+// A property of images that may predict the class, with its value for every audited image.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ struct EnumNames<CandidateKind> {
                                                                                         {"direction", CandidateKind::kDirection}}};
 };
 
-// A rectangle of the image, in shares of its width and height.
+// A rectangle of the image, in fractions of its width and height.
 struct ImagePlace {
   double x = 0, y = 0, width = 1, height = 1;
 };
 
-// D real values an image, rows whitened (whitening.h): by row for sums, by dimension for scores.
+// D real values per image, whitened (whitening.h): by row for sums, by dimension for scores.
 struct VectorFeatures {
   int64_t rows = 0, dimensions = 0;
   std::vector<float> by_row;        // [rows, D]
   std::vector<float> by_dimension;  // [D, rows]
 };
 
-// One of `count` values an image.
+// One of `count` values per image.
 struct CategoryFeatures {
   std::vector<int32_t> values;  // 0 to count - 1
   int32_t count = 0;

@@ -1,4 +1,4 @@
-// The candidates that a table of images, files and columns gives.
+// The candidates of a table of images, files and columns.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ namespace debias {
 
 struct CandidateSource {
   Candidate candidate;
-  std::function<CandidateFeatures()> features;  // made on request: all of them together would not fit into memory
+  std::function<CandidateFeatures()> features;  // made on request, because all of them would not fit into memory
 };
 
 // Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts and measures of files,

@@ -1,4 +1,4 @@
-// Texts and numbers as categories: one classifier then serves names, sizes and measurements.
+// Converts texts and numbers to categories, so that one classifier handles names, sizes and measurements.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace debias {
 
-// Each text that at least kLeastRows rows have is a category; all others are one more. The empty text counts like any other.
+// Each text with at least kLeastRows rows is a category; all others form one more. The empty text is treated like any other.
 constexpr int64_t kLeastRows = 5;
 CategoryFeatures text_categories(const std::vector<std::string>& texts);
 
-// Up to 32 distinct numbers are categories, as for texts. More are cut into 16 runs of equal length in their order, or fewer if a run
+// Up to 32 distinct numbers are categories, as for texts. More are divided into 16 quantile ranges, or fewer if a range
 // would have less than 10 rows. NaN is a category of its own. Equal numbers share a category.
 CategoryFeatures number_categories(std::span<const double> numbers);
 

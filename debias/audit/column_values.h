@@ -1,4 +1,4 @@
-// Columns of a CSV as candidates.
+// Converts columns of a CSV to candidates.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace debias {
 
-// Numbers if every known value is one (categories.h), texts otherwise. Integers of which each occurs kLeastRows times on average are texts
-// too: they number sites or devices. An empty value and a word for a missing one (is_missing_word) are unknown.
+// Numbers if every known value is one (categories.h), texts otherwise. Integers that occur kLeastRows times on average are texts
+// too, because they number sites or devices. An empty value and a word for a missing one (is_missing_word) are unknown.
 CategoryFeatures column_categories(const std::vector<std::string>& values);
 
-// The reason why a column cannot be a candidate, or empty: it has a single value, or hardly two rows of a value.
+// Why a column cannot be a candidate: it has a single value, or nearly every row has its own; empty if it can.
 std::string unusable_column(const std::vector<std::string>& values);
 
 }  // namespace debias

@@ -1,4 +1,5 @@
-// Tests if a candidate predicts the class better than a legitimate sign would. This separates a shortcut from blue sky behind aeroplanes.
+// Tests whether a candidate predicts the class better than a legitimate sign. This separates shortcuts from signs such as blue sky behind
+// aeroplanes.
 //
 // All values are balanced accuracies. A candidate A is compared with a reference r by (A - r) / (1 - r), the share of the reference's
 // errors that it explains, and by A - r; each kind has thresholds. Kinds with many candidates (cells), and kinds compared with chance,
@@ -19,9 +20,9 @@ struct ExcessInput {
   double chance = 0.5;
   double layout = 0.5;        // of mean colours by place
   double middle = 0.5;        // of the middle of the image
-  double weakest_side = 0.5;  // of the border's four sides: a frame gives the class away on each
+  double weakest_side = 0.5;  // the minimum over the border's sides, because a frame predicts the class on each
   double embeddings = 0.5;    // of the principal components together
-  double noise = 0;           // the best of all candidates exceeds chance by this much in one of twenty audits without any association
+  double noise = 0;           // 95th percentile of the best candidate's excess over chance, without any association
 };
 
 // Sets reference and verdict of every finding. All findings of one grid must be present.

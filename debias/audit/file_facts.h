@@ -1,4 +1,4 @@
-// Facts of a file other than its pixels: size, encoder, camera, name.
+// Properties of a file other than its pixels: size, encoder, camera, name.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr int kFileMeasures = 3;
 std::string_view name_of(FileMeasure measure);
 
 struct FileFacts {
-  std::array<std::string, kFileFacts> facts;  // empty: the file does not say
+  std::array<std::string, kFileFacts> facts;  // empty: not in the file
   std::array<double, kFileMeasures> measures{};
 
   const std::string& fact(FileFact which) const { return facts[static_cast<size_t>(which)]; }
@@ -30,8 +30,8 @@ struct ImageFileBytes {
   int height = 0, width = 0;
 };
 
-// The parts of a name: the letters before its first digit, those after its last, and the whole name with # for every run of digits. A name
-// without digits has no suffix.
+// The name gives three facts: the letters before its first digit, those after its last, and the whole name with # for every run of digits.
+// A name without digits has no suffix.
 FileFacts file_facts(const ImageFileBytes& file);
 
 }  // namespace debias

@@ -10,9 +10,9 @@ namespace debias {
 
 struct FolderAudit {
   AuditFolder folder;
-  AuditRows rows;              // of the images that were drawn and could be read
-  std::vector<int64_t> files;  // of each row its place in folder.files
-  std::vector<BadFile> bad;    // images that were drawn and could not be read
+  AuditRows rows;              // the sampled images that could be read
+  std::vector<int64_t> files;  // index into folder.files of each row
+  std::vector<BadFile> bad;    // sampled images that could not be read
   AuditResult result;
   uint64_t seed = 0;
 };

@@ -1,4 +1,4 @@
-// Patches as words: the content of an image, regardless of its place.
+// A bag of visual words: the content of an image's patches, regardless of their place.
 //
 // A patch is a square of an eighth of the image's width, at 15 x 15 places that overlap by half. Its features are the mean and the standard
 // deviation of its colours. k-means makes kWords words of a sample of patches. The features of an image are the square roots of its words'

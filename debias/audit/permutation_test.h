@@ -1,8 +1,9 @@
-// Tests if the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and Young.
+// Tests whether the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and
+// Young.
 //
 // The labels are permuted P times, each permutation for all candidates at once. A candidate's adjusted p is
 // (1 + |{b : max_j A_j(b) >= A}|) / (1 + P), with A its balanced accuracy and A_j(b) that of candidate j under permutation b. This is the
-// chance that any candidate reaches A if none is related to the class. It holds for any dependence between candidates.
+// probability that any candidate reaches A if none is associated with the class. It holds for any dependence between candidates.
 // Source: Westfall and Young, "Resampling-based multiple testing" (1993), single-step maxT.
 #pragma once
 
@@ -19,11 +20,11 @@ namespace debias {
 constexpr int kPermutations = 200;
 
 struct PermutationTest {
-  std::vector<double> accuracy;    // of each candidate
-  std::vector<double> p_adjusted;  // likewise, in [1 / (P + 1), 1]
+  std::vector<double> accuracy;    // one per candidate
+  std::vector<double> p_adjusted;  // one per candidate, in [1 / (P + 1), 1]
   std::vector<double> null_best;   // the largest accuracy under each permutation, ascending
 
-  // The accuracy that the best of all candidates exceeds by chance in one of twenty audits.
+  // The 95th percentile of the best candidate's accuracy under permutation.
   double chance_bound() const;
 };
 
@@ -33,7 +34,7 @@ struct LabelledRows {
   Folds folds;
 };
 
-// `features(j)` makes candidate j's features; it is called once for each, from several threads.
+// `features(j)` makes the features of candidate j. It is called once per candidate, from several threads.
 PermutationTest permutation_test(int64_t candidates, const std::function<CandidateFeatures(int64_t)>& features, const LabelledRows& rows,
                                  uint64_t seed, Progress& progress = Progress::silent());
 

@@ -1,12 +1,12 @@
 // The features that an audit keeps of an image: colour by place, and properties of the whole image.
 //
 // Colour is the mean and the standard deviation of red, green and blue, in [0, 1], in each cell of a grid of 16 x 16. Cells of coarser
-// grids, the border, and patches are unions of those. Global properties are scalars, measured at full resolution in the middle of large
-// images:
+// grids, the border, and patches are unions of these cells. Global properties are scalars, measured at full resolution in the middle of
+// large images:
 //   brightness        mean of luma
 //   contrast          standard deviation of luma
 //   chroma            mean distance of a pixel from grey
-//   cast_red/blue     log ratio of red (blue) to green of the mean absolute gradient: the colour of the light rather than of things
+//   cast_red/blue     log ratio of red (blue) to green of the mean absolute gradient: the colour of the illumination rather than of objects
 //                     (van de Weijer, Gevers and Gijsenij, "Edge-based color constancy", 2007)
 //   gradient          log of the mean absolute difference of neighbours
 //   sharpness         log ratio of the squared differences of neighbours and of pixels two apart: 0 for white noise, low after a blur
@@ -40,7 +40,8 @@ struct PictureFeatures {
   CellColour colour(int x, int y, int width, int height) const;
 };
 
-// `whole`: the image, perhaps reduced; `detail`: at full resolution, its first row and column at a multiple of 8. Both RGB, not empty.
+// `whole` is the image, possibly reduced. `detail` is a part at full resolution that begins at a multiple of 8 in both directions. Both are
+// RGB and not empty.
 PictureFeatures picture_features(const Image& whole, const Image& detail);
 
 }  // namespace debias

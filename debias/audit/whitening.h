@@ -1,5 +1,5 @@
-// Whitened features: zero mean and, except for a ridge, unit covariance over all rows. Labels are not read, so one whitening serves every
-// fold and every permutation.
+// Whitened features: zero mean and, except for a ridge, unit covariance over all rows. Labels are not used, so one whitening is valid for
+// every fold and permutation.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Several bias columns are combined: their values in a row are one joint value, "red, left". A numeric column is split into thirds of its
 // known values, "age <= 31", "age <= 54", "age > 54". A row with an unknown value in any column belongs to no group.
 //
-// A column that is not associated with the class splits groups without a reason, and makes half of the rows "conflicting" by chance.
+// A column that is not associated with the class would split groups needlessly, and make half of the rows "conflicting" by chance.
 // grouping_columns() leaves it out.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace debias {
 
 struct JointBias {
   std::string name;                // "bias", or "water, camera" of several columns
-  std::vector<std::string> names;  // of the joint values that rows have
-  std::vector<int64_t> values;     // [n], a place in `names`, or kUnknown
+  std::vector<std::string> names;  // joint values that occur
+  std::vector<int64_t> values;     // [n], an index into `names`, or kUnknown
 };
 
-// Of the bias columns of `rows`, which must have one, or of `columns`, places in rows.columns.
+// The joint value of the bias columns of `rows`, which must have one, or of `columns`, indices into rows.columns.
 JointBias joint_bias(const TableRows& rows);
 JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& columns);
 
@@ -30,8 +30,8 @@ constexpr double kAssociatedColumn = 0.1;  // Cramer's V
 // The bias columns whose Cramer's V with the class over the rows `counted` is at least kAssociatedColumn, corrected for its expectation
 // under independence (Bergsma 2013, https://doi.org/10.1016/j.jkss.2012.10.002). If none is, all of them.
 struct GroupingColumns {
-  std::vector<size_t> used;          // places in rows.columns
-  std::vector<std::string> remarks;  // a line for each column that is left out
+  std::vector<size_t> used;          // indices into rows.columns
+  std::vector<std::string> remarks;  // one line per column that is left out
 };
 GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_t>& counted);
 

@@ -1,4 +1,4 @@
-// The fields of one column of a CSV as values.
+// Converts the fields of one column of a CSV to values.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace debias {
 struct ColumnFields {
   const std::string& path;               // of the file, for messages
   std::string title;                     // of the column
-  std::vector<std::string_view> values;  // without blanks around; empty: unknown
-  std::vector<int64_t> lines;            // of each, from 1
+  std::vector<std::string_view> values;  // trimmed; empty: unknown
+  std::vector<int64_t> lines;            // line numbers, from 1
 };
 
 struct CategoricalValues {
   std::vector<std::string> names;  // distinct, in order
-  std::vector<int64_t> values;     // a place in `names`, or kUnknown
+  std::vector<int64_t> values;     // index into `names`, or kUnknown
 };
 
 std::string_view without_blanks(std::string_view field);
@@ -25,7 +25,7 @@ std::string_view without_blanks(std::string_view field);
 // True for the words that stand for a missing value in exported tables: nan, NaN, NA, N/A, n/a, <NA>, null, NULL.
 bool is_missing_word(std::string_view field);
 
-// Whether a column of -1 and 1 alone, which means no and yes, is an error, since every no would be unknown, or has two names.
+// What a column of only -1 and 1 (no and yes) is: an error, because every no would be unknown, or two named values.
 enum class SignsAlone { kReject, kName };
 
 // In numeric order if every field is an integer of at most 18 digits (-1 is unknown), else in byte-wise order. Throws a FileError for a

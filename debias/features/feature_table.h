@@ -16,17 +16,17 @@ namespace debias {
 class FeatureTableFiles {
  public:
   DEBIAS_OPTION(FeatureTableFiles, std::string, vectors, "")
-  DEBIAS_OPTION(FeatureTableFiles, std::string, csv, "")  // empty: the one beside the vectors
+  DEBIAS_OPTION(FeatureTableFiles, std::string, csv, "")  // empty: the CSV beside the vectors
   DEBIAS_OPTION(FeatureTableFiles, std::string, key, "")  // feature_vectors.h
 };
 
 struct FeatureTable {
   FeatureVectors vectors;
   TableRows rows;                    // in the order of the vectors
-  std::vector<std::string> remarks;  // a line each: what was joined or left out
+  std::vector<std::string> remarks;  // one line each: what was joined or left out
 
   int64_t size() const { return vectors.rows(); }
-  std::vector<int64_t> of_split(TableSplit split) const;  // places of its rows, ascending
+  std::vector<int64_t> of_split(TableSplit split) const;  // indices of its rows, ascending
 };
 
 // Checks that every value is finite. Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the numbers of vectors

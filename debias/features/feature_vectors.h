@@ -1,7 +1,7 @@
-// A matrix of feature vectors in a file, one row a sample, read in blocks of rows.
+// A matrix of feature vectors in a file, one row per sample, read in blocks of rows.
 //
 // Formats: `.npy` of float16, float32 or float64, shape [n, D], C order; `.safetensors` with one such tensor, or one of several by its
-// name, bfloat16 included. The file stays on disk: memory holds the blocks that a caller requests, whatever the size of the file.
+// name, bfloat16 included. The file stays on disk; only requested blocks are in memory.
 // Values are converted to float32, float64 ones by rounding.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace debias {
 
-// A value that is not finite: its place, from 0.
+// The position of a value that is not finite, from 0.
 struct NonFiniteValue {
   int64_t row = 0, column = 0;
   float value = 0;
@@ -34,14 +34,14 @@ class FeatureVectors {
   int64_t dimensions() const { return dimensions_; }
   DType dtype() const { return dtype_; }
 
-  // Rows begin ... begin + count - 1 into `out` [count, D]. Requires 0 <= begin and begin + count <= rows(). A data error where the file
-  // was cut since it was opened.
+  // Rows begin ... begin + count - 1 into `out` [count, D]. Requires 0 <= begin and begin + count <= rows(). Data error if the file
+  // was truncated since it was opened.
   void read(int64_t begin, int64_t count, float* out) const;
 
   // The rows `places`, each in [0, rows()), into `out` [places.size(), D], in that order; runs of adjacent rows are read at once.
   void read_places(std::span<const int64_t> places, float* out) const;
 
-  // The first in row order; nullopt where every value is finite. Values that overflow float32 count as not finite.
+  // The first in row order; nullopt if all values are finite. Values that overflow float32 count as not finite.
   std::optional<NonFiniteValue> first_non_finite() const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace debias {
 
-// The rows `places`, in that order; ids are places of the table. `bias` may be null: no bias labels. get() throws a data error,
-// because there is no image.
+// The rows `places`, in that order; ids are row indices of the table. A null `bias` means no bias labels. get() throws a data error,
+// because there are no images.
 std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
                                              const std::string& split);
 

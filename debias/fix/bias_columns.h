@@ -1,5 +1,5 @@
-// The bias columns of a feature table as numbers for erasure: one-hot columns for each categorical one, and numeric ones standardised, all
-// stacked.
+// The bias columns of a feature table as numbers for erasure: one-hot for each categorical column, standardised for
+// each numeric one, concatenated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +12,11 @@
 namespace debias {
 
 struct BiasDesign {
-  at::Tensor z;             // double [n, K]; 0 in rows that are not known
-  std::vector<bool> known;  // [n]: every bias column of the row is known
+  at::Tensor z;             // double [n, K]; 0 in unknown rows
+  std::vector<bool> known;  // [n]: whether all bias columns of the row are known
 };
 
-// Bias design of the rows `places`, in that order.
+// The bias design of the rows `places`, in that order.
 BiasDesign bias_design(const TableRows& rows, const std::vector<int64_t>& places);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Heads scored on rows that they were not fitted to, in folds.
+// Cross-validation of heads: each row is scored by a head that was not fitted to it.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +27,18 @@ struct HeadChoice {
 struct ScoredChoice {
   HeadChoice choice;
   GroupScores scores;
-  std::vector<int64_t> predictions;  // of each fold row, by the head that was not fitted to it
+  std::vector<int64_t> predictions;  // one per fold row, by the head that was not fitted to it
 };
 
-// The erasure of an erasing choice, fitted to all rows, weighted by group: it then holds in the balanced mixture.
+// The erasure of an erasing choice, fitted to all rows with group weights, so that its guarantee holds in the balanced mixture.
 AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage);
 
-// The head of a choice on all rows, behind `erasure` (of standardised rows). C is relative to the number of rows.
+// The head of a choice, fitted to all rows after `erasure` (of standardised rows). C is relative to the number of rows.
 HeadFit fit_choice(const FitRows& rows, const HeadChoice& choice, const AffineErasure& erasure);
 
 class CrossValidation {
  public:
-  // `rows` are those of `folds`, in that order; both must outlive this.
+  // `rows` are those of `folds`, in that order; both must outlive this object.
   CrossValidation(const FitRows& rows, const FoldRows& folds, const GroupScorer& scorer, int64_t training_rows);
 
   std::vector<ScoredChoice> scored(const std::vector<HeadChoice>& choices);
@@ -56,7 +56,7 @@ class CrossValidation {
   std::map<std::pair<bool, double>, at::Tensor> preconditioners_;
   std::map<std::pair<bool, size_t>, at::Tensor> weights_;
   std::map<std::pair<Shrinkage, size_t>, std::shared_ptr<const AffineErasure>> erasures_;
-  std::vector<ClassMoments> moments_;  // balanced, of the rows outside each fold
+  std::vector<ClassMoments> moments_;  // with balanced weights, of the rows outside each fold
   std::vector<double> fourths_;
 };
 

@@ -1,7 +1,7 @@
-// Work in parallel whose results do not depend on the number of threads.
+// Parallel work whose results do not depend on the number of threads.
 //
-// A product of matrices that several threads share may add in another order than one thread does. Here each call computes on one thread,
-// and several calls run at a time; callers add the calls' results in the order of their numbers.
+// A matrix product on several threads may add in another order than on one. Here each call computes on one thread, and several calls run at
+// a time; callers add the results in the order of the calls' numbers.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// Torch computes on one thread until the end of the scope.
+// Makes torch compute on one thread until the end of the scope.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) {
@@ -27,7 +27,7 @@ class OneThread {
   int before_;
 };
 
-// call(0) ... call(count - 1), in no order, without gradients.
+// Runs call(0) ... call(count - 1) in any order, without gradients.
 template <class Call>
 void each_alone(int64_t count, const Call& call) {
   if (count == 1) {

@@ -1,7 +1,7 @@
 // Class-conditional erasure of a bias from features: the smallest affine change after which no affine predictor of the bias beats a
-// constant, in the mixture of classes that the weights give.
+// constant in the mixture of classes that the weights define.
 //
-// x are rows, z their bias columns, both less the weighted means of their class. With S = sum w x x' (shrunk) and C = sum w x z',
+// x are rows and z their bias columns, both minus the weighted means of their class. With S = sum w x x' (shrunk) and C = sum w x z',
 //
 //   r(x) = x - left right (x - mean),   left = C V L^(-1/2),   right = L^(-1/2) V' C' S^(-1),   C' S^(-1) C = V L V'
 //
@@ -27,10 +27,10 @@ struct AffineErasure {
   int64_t rank() const { return left.size(1); }
   at::Tensor apply(const at::Tensor& x) const;  // [n, D], in the type of x
 
-  static AffineErasure none(int64_t dimensions);  // of rank 0: changes nothing
+  static AffineErasure none(int64_t dimensions);  // of rank 0: the identity
 };
 
-// Ledoit and Wolf's shrinkage towards the mean variance, S <- (1 - rho) S + rho tr(S) / D. The number of rows is that of all rows, or their
+// Ledoit and Wolf's shrinkage towards the mean variance, S <- (1 - rho) S + rho tr(S) / D. The number of rows is that of all rows, or the
 // effective number (sum w)^2 / sum w^2.
 enum class Shrinkage { kRows, kEffective };
 template <>
@@ -42,10 +42,10 @@ struct EnumNames<Shrinkage> {
 // rho of a covariance S whose rows have the mean fourth power `fourth` of their norms, estimated from `count` rows.
 double ledoit_wolf(const at::Tensor& covariance, double fourth, double count);
 
-// `fourth`: the weighted mean of |x - mean of its class|^4. The rank is 0 if the bias does not vary within the classes.
+// `fourth` is the weighted mean of |x - mean of its class|^4. The rank is 0 if the bias does not vary within the classes.
 AffineErasure class_conditional_erasure(const ClassMoments& moments, double fourth, Shrinkage shrinkage);
 
-// The same map for rows that are standardised, and back.
+// Converts the map to one for standardised rows, and back.
 AffineErasure standardised(const AffineErasure& erasure, const StandardScale& scale);
 AffineErasure unstandardised(const AffineErasure& erasure, const StandardScale& scale);
 

@@ -1,4 +1,4 @@
-// The rows that heads and erasures are fitted to, with both sets of weights.
+// The rows that heads and erasures are fitted to, with their sets of weights.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,19 +15,19 @@ namespace debias {
 
 struct FitRows {
   StandardRows x;
-  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias label of the groups is not known
+  std::vector<int64_t> labels, groups;  // [n]; a group is kUnknown if one of its bias labels is
   at::Tensor targets;                   // int64 [n]: the labels
   at::Tensor z;                         // double [n, K] (bias_columns.h)
   at::Tensor plain;                     // double [n]: 1, or the row's importance
-  at::Tensor balanced;                  // double [n]: plain / rows of its group, 0 of no group; mean as of plain
-  at::Tensor erased;                    // double [n]: the same over the rows whose bias columns are all known, for erasure
+  at::Tensor balanced;                  // double [n]: plain / rows of its group, scaled to the mean of plain; 0 without a group
+  at::Tensor erased;                    // double [n]: the same over rows with all bias columns known, for erasure
   int64_t classes = 0;
 
   int64_t size() const { return x.size(); }
   WeightedRows weighted(const at::Tensor& weights) const { return {&x, z, targets, weights, classes}; }
 };
 
-// Rows x are those at `places` of the table, in that order; `importance` may be empty.
+// x are the rows `places` of the table, in that order; `importance` may be empty.
 FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& groups, const std::vector<int64_t>& places,
                  const std::vector<double>& importance = {});
 

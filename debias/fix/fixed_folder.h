@@ -1,13 +1,13 @@
 // The folder of a fixed model, which `debias report`, `table`, `eval` and `export` accept in place of a run folder.
 //
 //   layer.safetensors        mean [D], left [D, r], right [r, D]: r(x) = x - left right (x - mean); float32
-//   head.safetensors         weight [C, D], bias [C]: logits of r(x), and of x alike; rows in the order of classes.json
+//   head.safetensors         weight [C, D], bias [C]: logits of r(x), and equally of x; rows in the order of classes.json
 //   fixed.onnx               input features, outputs features_fixed and logits
-//   predictions.csv          path, label, bias, split, before, after: of every row
+//   predictions.csv          path, label, bias, split, before, after for every row
 //   evaluation/              groups.json and geometry.json; those of the plain head are groups-before.json and geometry-before.json
 //   fix.json                 the result, as --json prints it
 //   fix.log                  what was tried, what was chosen and why
-//   config.yaml, classes.json, environment.json, metrics.jsonl   as of a run: path of the table, names, versions, metrics
+//   config.yaml, classes.json, environment.json, metrics.jsonl   as in a run: path of the table, names, versions, metrics
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -32,15 +32,15 @@ struct FixedOutcome {
   const FixRecipe& recipe;
   const FixResult& result;
   const FixedEvaluations& evaluations;
-  double seconds = 0;   // of the correction, without reading and evaluating
+  double seconds = 0;   // of the correction, without reading and evaluation
   std::string version;  // of the program
 };
 
 // {"method", "changed", "before": {split: {"acc", "aligned_acc", "conflicting_acc", "worst_group_acc", "intervals"}}, "after": the same,
-// "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test. Numbers that are undefined are null.
+// "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test. Undefined numbers are null.
 nlohmann::ordered_json to_json(const FixedOutcome& outcome);
 
-// Writes into a folder that exists and is empty (atomic_folder.h). Resource errors name the path.
+// Writes into an existing, empty folder (atomic_folder.h). Resource errors name the path.
 void write_fixed(const std::string& folder, const FixedOutcome& outcome);
 
 bool is_fixed_folder(const std::string& path);  // its config.yaml has a section `fix`

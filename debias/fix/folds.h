@@ -10,16 +10,16 @@ constexpr int64_t kFolds = 5;
 constexpr int64_t kMostFoldRows = 20000;
 
 struct FoldRows {
-  std::vector<int64_t> places;     // of rows as given, fold by fold
-  std::vector<double> importance;  // of each: rows of its group as given / those taken
+  std::vector<int64_t> places;     // indices of input rows, fold by fold
+  std::vector<double> importance;  // one per entry: rows of its stratum / rows taken of it
   std::vector<int64_t> begins;     // [kFolds + 1]: where each fold begins in `places`
 
   int64_t size() const { return static_cast<int64_t>(places.size()); }
 };
 
 // strata[i] is the stratum of row i, any number. At most about `most` rows are drawn: all of small strata and an equal number of the larger
-// ones, which keeps rare rows. A stratum of fewer rows than folds is missing from some. The seed decides (Philox), with the same result
-// everywhere.
+// ones, which keeps rare rows. A stratum of fewer rows than folds is missing from some. The draw depends only on the seed (Philox), on
+// every machine.
 FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t most = kMostFoldRows);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Scores of a head on the groups of class and bias label, from predictions of rows that it was not fitted to.
+// Scores of a head on the groups of class and bias label, from predictions of held-out rows.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ struct GroupScores {
   double conflicting = 0;  // accuracy over all rows whose bias label is not their class's most frequent one; NaN without any
 };
 
-// Rows by group (kUnknown: of none, not scored) and whether their group conflicts.
+// Scores rows by group. Rows without a group (kUnknown) are not scored.
 class GroupScorer {
  public:
-  // groups[i]: of row i, or kUnknown; conflicting[g]: of group g.
+  // groups[i] is the group of row i, or kUnknown; conflicting[g] says whether group g is bias-conflicting.
   GroupScorer(const std::vector<int64_t>& groups, const std::vector<bool>& conflicting);
 
   GroupScores scores(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
   int64_t conflicting_rows() const { return static_cast<int64_t>(conflicting_.size()); }
 
   // The p-value of a one-sided paired test that `better` is right more often than `worse` on conflicting rows. Among the rows where only
-  // one is right, it tests the number where that is `better` against fair coins (McNemar's test, mid-p: Fagerland et al. 2013,
+  // one is right, it tests the number where that is `better` against probability 1/2 (McNemar's test, mid-p: Fagerland et al. 2013,
   // https://doi.org/10.1186/1471-2288-13-91). It is 1 without such rows.
   double paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better, const std::vector<int64_t>& worse) const;
 
  private:
-  std::vector<int64_t> scored_;       // of each row: a place among the scored groups, or kUnknown
+  std::vector<int64_t> scored_;       // one per row: index of its scored group, or kUnknown
   std::vector<int64_t> conflicting_;  // rows
   std::vector<double> pooled_;        // number of groups of class and bias label in each scored group
 };

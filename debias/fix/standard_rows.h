@@ -1,7 +1,7 @@
 // Training rows in memory, standardised: each dimension has mean 0 and deviation 1 over all of them.
 //
-// Rows are kept in float32, or in the 16 bits of their file where float32 would take more than kLargestFloatRows: a million rows of 768
-// dimensions then take 1.5 GB.
+// Rows are stored in float32, or in the 16 bits of their file if float32 would need more than kLargestFloatRows. A million rows of 768
+// dimensions then need 1.5 GB.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,7 +24,7 @@ class StandardRows {
  public:
   // The rows `places` of the file, in that order. Throws a resource error if they do not fit into memory.
   StandardRows(const FeatureVectors& vectors, const std::vector<int64_t>& places);
-  // Rows [n, D] of floating point numbers.
+  // Floating-point rows [n, D].
   explicit StandardRows(const at::Tensor& rows);
 
   int64_t size() const { return rows_.size(0); }

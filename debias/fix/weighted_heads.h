@@ -1,4 +1,4 @@
-// Linear heads by weighted multinomial logistic regression, many at a time on the same rows.
+// Linear heads by weighted multinomial logistic regression; many are fitted at a time on the same rows.
 //
 //   minimise over W [C, D], b [C]   sum_i w_i (-log softmax(W r(x_i) + b)[y_i]) / sum_i w_i + l2 / 2 |W|^2
 //
@@ -7,8 +7,8 @@
 // classes; with two, C / 2. Weights of 1 / (size of the row's group of class and bias label) make it the group-balanced head of DFR
 // (Kirichenko et al. 2023, arXiv 2204.02937) without discarding rows.
 //
-// Every problem has its own L-BFGS (descent.h), preconditioned by a Cholesky factor of its Hessian's bound. All share one pass over the
-// rows for a step. Logits are float32, sums over rows double, in an order that does not depend on the number of threads.
+// Every problem has its own L-BFGS (descent.h), preconditioned by a Cholesky factor of a bound on its Hessian. All problems share one pass
+// over the rows per step. Logits are float32, sums over rows double, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ namespace debias {
 at::Tensor head_preconditioner(const at::Tensor& covariance, double l2);
 
 struct HeadProblem {
-  at::Tensor weights;                            // float32 [n], >= 0; 0: the row is left out
+  at::Tensor weights;                            // float32 [n], >= 0; 0 leaves the row out
   double l2 = 1e-3;                              // > 0
   at::Tensor preconditioner;                     // double [D, D]; shared by problems
   std::shared_ptr<const AffineErasure> erasure;  // of standardised rows; null: none
@@ -38,22 +38,22 @@ struct LinearHead {
 };
 
 struct HeadFit {
-  LinearHead head;  // of standardised rows, the erasure included
+  LinearHead head;  // for standardised rows, including the erasure
   bool converged = false;
   int64_t iterations = 0;
   double objective = 0;
 };
 
 struct HeadOptions {
-  double tolerance = 1e-4;   // of the gradient's norm in V, relative to that at W = 0
-  int64_t iterations = 500;  // at most
+  double tolerance = 1e-4;   // gradient norm in V, relative to that at W = 0
+  int64_t iterations = 500;  // maximum number
 };
 
 // labels int64 [n] in [0, classes).
 std::vector<HeadFit> fit_heads(const StandardRows& rows, const at::Tensor& labels, int64_t classes,
                                const std::vector<HeadProblem>& problems, const HeadOptions& options = {});
 
-// The class of the highest logit of rows begin ... begin + count - 1; of equal logits the lower class.
+// The class with the highest logit for rows begin ... begin + count - 1; ties go to the lower class.
 std::vector<int64_t> predicted_by(const LinearHead& head, const StandardRows& rows, int64_t begin, int64_t count);
 
 // The same head for rows that are not standardised.

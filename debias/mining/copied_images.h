@@ -6,8 +6,8 @@
 // not compared further. A copy correlates at 0.88 or more and differs by at most 16 of 255 in the mean of each channel; a recoloured image
 // is no copy. Images without detail (deviation below 1) are copies if no value differs by more than 2.
 //
-// It does not find rotations, crops of less than 85 % of a side, and added borders or text over much of the image. Two frames of one scene
-// that differ by less than about a pixel of 40 count as one image.
+// It does not find rotations, crops of less than 85 % of a side, and added borders or text over much of the image. Two video frames of one
+// scene that differ by less than about a pixel of 40 count as one image.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace debias {
 
-// An image at 40 x 40, and what two are first compared by.
+// An image at 40 x 40, prepared for comparison.
 class CopyThumbnail {
  public:
   explicit CopyThumbnail(const Image& image);
 
-  // In [-1, 1]: the largest correlation above; -1 where the pair cannot be a copy.
+  // The largest of the correlations above, in [-1, 1]; -1 if the pair cannot be a copy.
   double correlation(const CopyThumbnail& other) const;
   bool is_copy_of(const CopyThumbnail& other) const;
 
@@ -39,10 +39,10 @@ using ReadPairImage = std::function<Image(int64_t row, bool of_second)>;
 struct ConfirmedCopies {
   std::vector<MinedPair> pairs;  // in the order of the candidates
   int64_t unreadable = 0;        // images that could not be read; their pairs are left out
-  std::string first_unreadable;  // why
+  std::string first_unreadable;  // error of that image
 };
 
-// `candidates` may have any order. Each image is read once, on all cores; memory: 5 KB an image.
+// `candidates` may have any order. Each image is read once, on all cores. Memory: 5 KB per image.
 ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const ReadPairImage& read, Progress& progress);
 
 }  // namespace debias

@@ -1,8 +1,9 @@
-// The chance that a negative pair is of one class, from its cosine alone (Bayesian self-supervised contrastive learning, eq. 11 and 12):
+// The probability that a negative pair is of one class, from its cosine alone (Bayesian self-supervised contrastive learning, eq. 11 and
+// 12):
 //
 //   P(s) = tau f+(s) / (tau f+(s) + (1 - tau) f-(s)) = tau f+(s) / f(s),   f = tau f+ + (1 - tau) f- the density of random pairs
 //
-// `tau` is the class prior, the chance that a random pair is of one class. No label is read.
+// `tau` is the class prior, the probability that a random pair is of one class. Labels are not used.
 //
 //   from views     f+ is the density of the cosines of two views of one image, as in the loss itself.
 //   from mixture   without views, f- is an empirical null (Efron 2004, "Large-scale simultaneous hypothesis testing: the choice of a null
@@ -23,7 +24,7 @@ namespace debias {
 
 class FalseNegativePosterior {
  public:
-  // `rows`: number of rows of the random pairs. Throws a usage error unless 0 < tau < 1, and a data error for fewer than 50 pairs of views.
+  // `rows` is the number of rows of the random pairs. Usage error unless 0 < tau < 1; data error for fewer than 50 pairs of views.
   static FalseNegativePosterior from_views(const CosineCounts& random, int64_t rows, const CosineCounts& views, double tau);
   static FalseNegativePosterior from_mixture(const CosineCounts& random, int64_t rows, double tau);
 

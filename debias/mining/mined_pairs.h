@@ -4,13 +4,13 @@
 //
 //   gradient        g_ab = (w_ab + w_ba) / 2,   w_ab = e^{s_ab/t} / (e^{s+/t} + N m_a),   m_a the mean of e^{s_aj/t} over random j
 //                   w_ab is the softmax weight of b among the anchor's negatives in an average batch, which is the gradient of InfoNCE with
-//                   respect to s_ab in units of 1/t; s+ is the mean cosine of two views, 1 where there are none
-//   false_negative  P(s_ab), the chance that both are of one class (false_negative_posterior.h)
+//                   respect to s_ab in units of 1/t; s+ is the mean cosine of two views, 1 without views
+//   false_negative  P(s_ab), the probability that both are of one class (false_negative_posterior.h)
 //   rank            by s_ab, or by P(s_ab) g_ab, the expected wrong gradient. Pairs of one class are as frequent or more so by s_ab
 //                   (docs/results/pairs.md)
 //
-// Candidates are every row's 32 nearest (nearest_rows.h); a pair outside of both rows' neighbourhoods is not considered. Memory: the rows,
-// 33 neighbours a row, and blocks.
+// Candidates are every row's 32 nearest (nearest_rows.h); a pair outside both rows' neighbourhoods is not considered. Memory: the rows,
+// 33 neighbours per row, and blocks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,9 +37,9 @@ struct EnumNames<PairKind> {
 };
 
 struct MinedPair {
-  int64_t a = 0, b = 0;  // rows: a < b of one split; of a leak, a in the first and b in the second
+  int64_t a = 0, b = 0;  // rows: a < b in one split; for a leak, a in the first and b in the second split
   float cosine = 0;
-  double false_negative = 0, gradient = 0;  // NaN of a leak's gradient: the loss never sees the pair
+  double false_negative = 0, gradient = 0;  // the gradient of a leak is NaN, because the loss never compares the pair
   PairKind kind = PairKind::kFalseNegative;
 
   double expected_gradient() const { return false_negative * gradient; }
@@ -59,20 +59,20 @@ class MiningOptions {
   DEBIAS_OPTION(MiningOptions, double, tau_plus, 0.1)
   DEBIAS_OPTION(MiningOptions, int64_t, batch_size, 256)
   DEBIAS_OPTION(MiningOptions, uint64_t, seed, 1)
-  void check() const;  // usage errors: temperature within [1e-3, 100], tau_plus within (0, 1), batch_size >= 2
+  void check() const;  // usage error unless temperature in [1e-3, 100], tau_plus in (0, 1), batch_size >= 2
 };
 
-// Cosines of two views of images, where a run can make them; none of a feature table.
+// Cosines of two views of images, for a run; a feature table has none.
 struct ViewCosines {
   CosineCounts cosines;
   double mean = 1;
   bool known() const { return cosines.total() > 0; }
 };
-// [images, 2, D] of any norm.
+// `views` is [images, 2, D], of any norm.
 ViewCosines view_cosines(const at::Tensor& views);
 
-// Every pair of candidates, ranked. `unit` float32 [n, D] of norm 1 or 0 (unit_rows.h), contiguous. Equal ranks are ordered by cosine, then
-// by rows. The result is the same for any number of threads. Throws a data error for fewer than 2 rows.
+// Ranks all pairs of candidates. `unit` is float32 [n, D], contiguous, with norms 1 or 0 (unit_rows.h). Equal ranks are ordered by cosine,
+// then by rows. The result is the same for any number of threads. Throws a data error for fewer than 2 rows.
 class PairRanking {
  public:
   PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress);
@@ -106,7 +106,7 @@ constexpr float kUnconfirmedCopy = 0.995f;
 // on this sample estimate the class prior.
 std::vector<MinedPair> sampled_pairs(const at::Tensor& unit, const PairRanking& ranking, int64_t count, uint64_t seed);
 
-// Candidates across two splits, both as `unit` above, by the same rule: a in `first`, b in `second`. `ranking` is of `first`.
+// Candidates across two splits by the same rule: a in `first`, b in `second`, both as `unit` above. `ranking` is that of `first`.
 std::vector<MinedPair> leak_candidates(const at::Tensor& first, const at::Tensor& second, const PairRanking& ranking, double threshold);
 
 }  // namespace debias

@@ -1,6 +1,6 @@
 // Found pairs with the names and labels of their rows, as files and pages show them.
 //
-// pairs.csv: `a,b,similarity,false_negative,gradient,same_label,kind`. a and b are names of rows, or their numbers from 0 where rows have
+// pairs.csv: `a,b,similarity,false_negative,gradient,same_label,kind`. a and b are names of rows, or their numbers from 0 if rows have
 // no names; same_label is 1, 0 or empty (a label is unknown); the gradient of a leak is empty.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace debias {
 
-// The rows of one split. Names may be empty; labels are as many as rows, kUnknown where not known.
+// The rows of one split. Names may be empty; labels have one entry per row, kUnknown if unknown.
 struct NamedRows {
   std::string split;
   std::vector<std::string> names;
@@ -23,7 +23,7 @@ struct NamedRows {
   std::vector<std::string> classes;
 
   std::string name(int64_t row) const;
-  std::string class_of(int64_t row) const;  // empty where unknown
+  std::string class_of(int64_t row) const;  // empty if unknown
 };
 
 struct PairRow {
@@ -38,7 +38,7 @@ std::vector<PairRow> pair_rows(const std::vector<MinedPair>& pairs, const NamedR
 std::string pairs_csv(const std::vector<PairRow>& rows);
 nlohmann::ordered_json to_json(const PairRow& row);
 
-// The share of one class among rows of a kind whose labels are known; nullopt without any.
+// The share of pairs of one class among rows of a kind with known labels; nullopt without any.
 std::optional<double> same_label_share(const std::vector<PairRow>& rows, PairKind kind);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Found pairs as one self-contained page on which a person marks them: no server, nothing loaded from elsewhere.
+// Found pairs as one self-contained page for marking them, without a server or external files.
 //
 // The page shows one pair at a time, its images side by side. Keys: s same, d different, space skip, u undo; buttons do the same. The page
 // shows progress and stores answers. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind
@@ -15,10 +15,10 @@
 
 namespace debias {
 
-// The images of a pair; nullopt for one that cannot be shown: the page then shows its name.
+// The images of a pair; nullopt if one cannot be shown, and the page then shows its name.
 using ShowPairImage = std::function<std::optional<Image>(int64_t row, bool of_second)>;
 
-// `title` heads the page. Names are escaped. `download` is the name of the file of answers.
+// `title` is the heading. Names are escaped. `download` is the name of the file of answers.
 std::string pairs_page(const std::vector<PairRow>& rows, const std::string& title, const std::string& download, const ShowPairImage& show);
 
 }  // namespace debias

@@ -24,7 +24,7 @@ class CosineCounts {
   void add(const std::vector<int64_t>& counts);  // [kBins]
   int64_t total() const;
   int64_t count(int64_t bin) const { return count_[static_cast<size_t>(bin)]; }
-  double quantile(double share) const;  // in (0, 1): the cosine that this share of the pairs lies below, within a bin's width
+  double quantile(double share) const;  // of `share` in (0, 1), up to a bin's width
   double standard_deviation() const;
   std::vector<double> density(double draws) const;  // [kBins], sums to 1; `draws` is m above, at least 2
 
@@ -37,7 +37,7 @@ struct RandomPairs {
   std::vector<double> log_mean_exp;  // [n]: log of the mean of e^{cosine / t} over the references other than the row itself
 };
 
-// Each of the rows `unit` [n, D], float32 of norm 1 or 0, with up to 2,048 references drawn among them by `seed`. n >= 2, temperature > 0.
+// Pairs of each row of `unit` (float32 [n, D] of norm 1 or 0) with up to 2,048 reference rows drawn by `seed`. n >= 2, temperature > 0.
 // The result is the same for any number of threads.
 RandomPairs random_pairs(const at::Tensor& unit, double temperature, uint64_t seed);
 

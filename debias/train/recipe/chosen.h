@@ -1,4 +1,4 @@
-// Choices of a recipe from the training registries, with their options: read and checked once, and never changed.
+// A recipe's choices from the training registries, with their options: read and checked once, then immutable.
 #pragma once
 
 #include <any>
@@ -16,33 +16,33 @@ struct MethodEntry;
 
 struct ChosenMethod {
   std::shared_ptr<const MethodEntry> entry = {};
-  std::any options = {};     // of the entry's own type
-  Config bias_encoder = {};  // the section of a biased network's encoder; null where the recipe has none
+  std::any options = {};     // of the entry's type
+  Config bias_encoder = {};  // the encoder section of a biased network; null without one
   std::string where = {};    // "recipe.yaml:12: " or empty, for messages
-  bool is_written = true;    // false: the recipe names none
+  bool is_written = true;    // false: the recipe names no method
 
   template <class Options>
   const Options& as() const {
     return std::any_cast<const Options&>(options);
   }
-  Config section() const;  // every option written out, with `name`; reads as the same
+  Config section() const;  // with `name` and all options; reading it gives the same choice
 };
-ChosenMethod read_method(const Config& section);  // of none: simclr
+ChosenMethod read_method(const Config& section);  // null section: simclr
 
 // Draws the visits of an epoch.
 enum class Draws {
   kOnceEach,     // every sample
   kIndependent,  // with replacement
-  kRounds        // of one sample of each group
+  kRounds        // rounds of one sample per group
 };
 
 struct ChosenSampler {
-  Config section;  // every option written out, with `name`; reads as the same
+  Config section;  // with `name` and all options; reading it gives the same choice
   Draws draws = Draws::kOnceEach;
-  bool by_group = false;  // of class and bias label
-  // Usage errors: samples without labels, or, by group, without bias labels; data errors: some with an unknown label or bias label.
+  bool by_group = false;  // by group of class and bias label
+  // Usage error for samples without labels or, by group, without bias labels. Data error for an unknown label or bias label.
   std::function<std::shared_ptr<const Sampler>(const SampleTable& samples)> make;
 };
-ChosenSampler read_sampler(const Config& section);  // of none: shuffled
+ChosenSampler read_sampler(const Config& section);  // null section: shuffled
 
 }  // namespace debias

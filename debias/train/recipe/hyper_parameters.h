@@ -1,7 +1,7 @@
 // Input of TensorBoard's hparams plugin: a table of runs by their options.
 //
-// Each run's event file says its options (session start) and that it has ended; a sweep's folder has a file that says which of them differ
-// and which metric to show (the experiment). The messages are those of tensorboard/plugins/hparams/{plugin_data,api}.proto, written by hand
+// Each run's event file has its options (session start) and its end. A file in the sweep's folder names the options that differ and the
+// metric to show (the experiment). The messages are those of tensorboard/plugins/hparams/{plugin_data,api}.proto, written by hand
 // like those of tensorboard.h.
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace debias {
 
-// A number, a boolean or a word, as the recipe has it.
+// A number, a boolean or a text, as in the recipe.
 using HyperParameter = std::pair<std::string, Config>;
 
-// The leaves of a resolved recipe but for where it is written and what is expected of it: "objective.0.tau_plus". Lists are words.
+// The leaves of a resolved recipe ("objective.0.tau_plus") without `output` and `expected`. Lists become text.
 std::vector<HyperParameter> hyper_parameters(const Config& resolved);
 
 // Contents of HParamsPluginData.
@@ -24,7 +24,7 @@ std::string session_start(const std::vector<HyperParameter>& parameters);
 std::string session_success();
 std::string experiment(const std::vector<std::string>& parameters, const std::vector<std::string>& metrics);
 
-// Tags of the summaries that hold them, and the plugin's name.
+// The plugin's name, and the tags of its summaries.
 inline constexpr const char* kHyperPlugin = "hparams";
 inline constexpr const char* kSessionStartTag = "_hparams_/session_start_info";
 inline constexpr const char* kSessionEndTag = "_hparams_/session_end_info";

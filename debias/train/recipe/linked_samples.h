@@ -1,13 +1,13 @@
-// Training images that a file of pairs says belong together: `data.must_link: {file: pairs.csv, relation: exclude}`.
+// Training images that a file of pairs links: `data.must_link: {file: pairs.csv, relation: exclude}`.
 //
 //   exclude    the images of a linked pair are not negatives of each other; terms drop them as they drop pairs of one class
-//              (drop_false_negatives), whatever the labels are
-//   positive   the same, and the second view of an image shows an image of its group, drawn uniformly, itself included: the images of a
-//              group are views of one sample
+//              (drop_false_negatives), for any labels
+//   positive   the same, and the second view of an image shows a random image of its group, drawn uniformly and including itself: the
+//              images of a group are views of one sample
 //
-// Links join: where a and b are linked and b and c, all three are one group. Rows of the file (pair_marks.h) with the answer `same` are
-// links; without a column `answer` every row is, but for those of kind leak and random. A name is that of DatasetInfo's source, or, where
-// no image has it, the place of an image, from 0.
+// Links are transitive: if a is linked to b and b to c, all three are one group. Rows of the file (pair_marks.h) with the answer `same` are
+// links; without a column `answer` all rows are, except those of kind leak and random. A name is that of DatasetInfo's source or, if no
+// image has that name, the index of an image, from 0.
 #pragma once
 
 #include <array>
@@ -34,19 +34,18 @@ class MustLink {
  public:
   DEBIAS_OPTION(MustLink, std::string, file, "")
   DEBIAS_OPTION(MustLink, LinkRelation, relation, LinkRelation::kExclude)
-  DEBIAS_OPTION(MustLink, std::string, sha256, "")  // of the file, as a resolved recipe has it; empty: any
+  DEBIAS_OPTION(MustLink, std::string, sha256, "")  // of the file, in a resolved recipe; empty: any
   static const OptionTable<MustLink>& table();
 
   // A section, or the file alone. Usage errors: unknown keys, no file.
   static MustLink from_config(const Config& section);
 };
 
-// `links` with the digest of its file, so that a resumed run sees where the file has changed. FileError where it cannot be read.
+// `links` with the digest of its file, so that a resumed run detects a changed file. FileError if it cannot be read.
 MustLink with_digest(MustLink links);
 
-// [size of `samples`]: the number of its group, or kUnknown of an image without a link. FileErrors name lines: a name that no image has, an
-// answer `different` of two images of one group; a file without a link, and
-// one with another digest.
+// [size of `samples`]: the group of each image, or kUnknown for an image without a link. FileErrors name lines: a name without an image, or
+// the answer `different` for two images of one group. Also FileErrors: a file without a link, and one with another digest.
 std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples);
 
 }  // namespace debias

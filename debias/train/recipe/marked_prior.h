@@ -1,7 +1,7 @@
 // The class prior from marks: the share of pairs of one class among pairs drawn at random.
 //
 // Design: `debias pairs --sample 200` draws pairs uniformly, without replacement, from all pairs of the training set, and a person answers
-// same or different. If x of m answers (without skipped pairs) are same: tau_plus = x / m, with Wilson's 95 % interval. A random negative
+// same or different. If x of m answers (without skipped pairs) are same, tau_plus = x / m, with Wilson's 95 % interval. A random negative
 // is of its anchor's class with this probability, so that x is binomial. Skipped pairs are assumed to be like the others.
 #pragma once
 
@@ -17,8 +17,8 @@ struct MarkedPrior {
 
 constexpr int64_t kLeastMarks = 50;
 
-// FileErrors: as of read_pair_marks; no column `answer`; a pair that is not of kind random, since answers to ranked pairs say nothing of
-// the prior; fewer than kLeastMarks answers.
+// FileErrors: those of read_pair_marks; no column `answer`; a pair that is not of kind random, because answers to ranked pairs say nothing
+// about the prior; fewer than kLeastMarks answers.
 MarkedPrior prior_from_marks(const std::string& path);
 
 }  // namespace debias

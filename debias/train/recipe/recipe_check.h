@@ -1,5 +1,5 @@
-// The sections of a recipe that registries read when training begins (data sets, views, encoder, head), checked before anything is opened
-// or built, so that all mistakes of a recipe are reported at once.
+// Checks the sections of a recipe that registries read when training begins (data sets, views, encoder, head), before anything is opened or
+// built, so that all mistakes of a recipe are reported at once.
 #pragma once
 
 #include "debias/core/config.h"
@@ -7,8 +7,8 @@
 
 namespace debias {
 
-// Collects, from each of these sections by itself and from `train`: names that are not known, keys that are not known, and values of the
-// options of views that are not allowed. Checks that depend on the data or on other sections are left to training.
+// Collects mistakes in each of these sections and in `train`: unknown names, unknown keys, and invalid options of views. Training makes the
+// checks that depend on the data or on other sections.
 void check_sections(const Config& root, Mistakes& mistakes);
 
 }  // namespace debias

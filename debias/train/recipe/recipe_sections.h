@@ -1,4 +1,4 @@
-// The sections of a training recipe, for what lists and documents them; read_recipe() accepts these and no others.
+// The sections of a training recipe, for lists and documentation; read_recipe() accepts only these.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace debias {
 struct RecipeSection {
   std::string name;
   std::string summary;
-  std::vector<OptionSpec> options;  // the section's own; empty for a single value and where `name` chooses an entry with options
+  std::vector<OptionSpec> options;  // the section's own; empty for a single value, and if `name` selects an entry with options
 };
 
 const std::vector<RecipeSection>& recipe_sections();
