@@ -1,4 +1,4 @@
-// What a training that is over says of itself, whoever learnt.
+// The final output of a finished training, of an encoder or an agent.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -5,6 +5,6 @@
 
 namespace debias {
 
-std::string clock_text(double seconds);  // "0:07", "12:30", "1:02:03"; rounded, and 0:00 for what is negative or not finite
+std::string clock_text(double seconds);  // "0:07", "12:30", "1:02:03"; rounded; 0:00 for negative and non-finite times
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Folders of data are read and never written into: what lay there would be taken for data the next time.
+// Data folders are read and never written into, because written files would count as data the next time.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A data error that knows its file, so that a check can list path and reason apart.
+// A data error with its file, so that a check can list path and reason separately.
 #pragma once
 
 #include <string>

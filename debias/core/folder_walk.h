@@ -15,7 +15,7 @@ struct FolderFile {  // whatever is not a folder
   std::string name;
   std::filesystem::file_type type = std::filesystem::file_type::none;  // of what a link leads to
   bool is_link = false;
-  std::error_code failure;  // why it cannot be looked at, such as a link to what is gone
+  std::error_code failure;  // why it cannot be read, such as a dangling link
 };
 
 struct FolderContent {

@@ -1,4 +1,4 @@
-// Randomness as a function: a counter-based generator keyed by what is being drawn, never a state that is carried along.
+// A counter-based random number generator: each draw is a function of its key, and there is no state.
 //
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 128-bit counter and a 64-bit key to 128
 // random bits. A RngKey names one use (this seed, this epoch, this sample, its occurrence in the epoch, this view, this step), so that

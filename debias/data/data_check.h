@@ -1,4 +1,4 @@
-// Reads every image of a data set and says what is in it.
+// Reads every image of a data set and reports its contents.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // A folder that holds `train` (or `training`) has splits: also `valid` (`val`, `validation`, `dev`) and `test` (`testing`, `eval`,
 // `evaluation`), in any case of letters. Any other folder is one set of images, in class folders or not. Folders without images and
-// what the reader passes over (readers/image_listing.h) do not count.
+// what the reader ignores (readers/image_listing.h) do not count.
 #pragma once
 
 #include <memory>

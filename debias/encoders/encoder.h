@@ -39,7 +39,7 @@ class Encoder : public torch::nn::Module {
   // so that batch normalisation neither uses nor changes statistics of batches.
   void freeze_stages(int64_t count);
   void freeze_all();
-  // The same for all parameters until hold(false), which puts back the gradients that it took and the mode that train() asked for last.
+  // The same for all parameters until hold(false), which puts back the gradients that it took and the mode that train() set last.
   void hold(bool on);
   void train(bool on = true) override;
 

@@ -1,4 +1,4 @@
-// Ranks of the true label and what is counted from them.
+// Ranks of the true label, and accuracies from them.
 //
 // The rank of a label is the number of classes that score higher; of equal scores the lower class counts as higher. Top-k accuracy is the
 // share of labelled samples with rank < k.

@@ -1,4 +1,5 @@
-// Which bias labels go with which class: a sample whose bias label is one of its class's is aligned, another one is conflicting.
+// Which bias labels are aligned with which class. A sample is bias-aligned if its bias label is aligned with its class, else
+// bias-conflicting.
 #pragma once
 
 #include <cstdint>

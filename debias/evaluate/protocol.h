@@ -93,11 +93,11 @@ class EvaluationCache {
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
-  // Which bias labels go with which class, by the options of `groups` in this call: the same for every protocol. Its evaluated sets are
-  // judged_splits. The second form takes the choice of this call. Decided once a choice.
+  // Which bias labels are aligned with which class, by the options of `groups` in this call: the same for every protocol. Its evaluated
+  // sets are judged_splits. The second form takes the choice of this call. Decided once a choice.
   const Alignment& alignment();
   const Alignment& alignment(const AlignedChoice& choice);
-  // Those of the notes that were not asked for before: what concerns several protocols is said once, by the first.
+  // The notes that were not requested before: a note on several protocols is given once, by the first.
   std::vector<std::string> unsaid(const std::vector<std::string>& notes);
 
  private:

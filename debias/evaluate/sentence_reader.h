@@ -1,4 +1,4 @@
-// A pair of encoders of sentences with the words that it knows: texts in, vectors out.
+// A pair of sentence encoders with its vocabulary: maps texts to vectors.
 #pragma once
 
 #include <ATen/core/Tensor.h>

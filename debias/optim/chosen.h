@@ -1,4 +1,4 @@
-// An optimizer and a schedule as a recipe chooses them: their options are read and checked, and what is left is to make them.
+// The optimizer and the schedule of a recipe: their options are read and checked, and they can be made from them.
 #pragma once
 
 #include <cstdint>

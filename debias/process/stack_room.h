@@ -1,4 +1,4 @@
-// A stack that is large enough, whatever `ulimit -s` says.
+// A stack that is large enough for any `ulimit -s`.
 #pragma once
 
 #include <functional>

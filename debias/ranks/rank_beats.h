@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// Says that a process is alive, in a thread and over a connection of its own. A thread that the store keeps waiting is left behind.
+// Sends the heartbeat of a process, in a thread and over a connection of its own. A thread that the store keeps waiting is left behind.
 class RankBeats {
  public:
   RankBeats(const StorePointer& store, std::string key, std::chrono::milliseconds interval);

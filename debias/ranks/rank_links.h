@@ -65,7 +65,7 @@ struct RankLinks {
     traffic[index].cpu_seconds += cpu_seconds_now() - cpu;
   }
 
-  // A group of devices for each channel, tried. Throws where it cannot be had here; ranks that wait for this one do so no longer than the
+  // A group of devices for each channel, tried. Throws if it is unavailable here; ranks that wait for this one do so no longer than the
   // setup's limit.
   void connect_devices(const c10::Device& own);
   void end_device_groups();

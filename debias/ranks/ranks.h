@@ -1,4 +1,4 @@
-// The processes that train together: what one of them knows of the others, and what they exchange.
+// The processes of a data-parallel training: their numbers, and what they exchange.
 //
 // Each has a rank, from 0; rank 0 leads: it alone reads and writes the run's folder. All exchanges are collective: every rank calls the
 // same ones, in the same order, with tensors of the same shape and type (which agreement.h makes sure of before the first; gloo ends the

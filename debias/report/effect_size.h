@@ -1,4 +1,4 @@
-// The size of a difference between two accuracies in words, so that 14 and 63 points do not read alike. In points, whatever the sign:
+// The size of a difference between two accuracies in words, so that 14 and 63 points differ in the text. In points, whatever the sign:
 //
 //   below 5 slight · from 5 moderate · from 15 strong · from 40 very strong
 #pragma once

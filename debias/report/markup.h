@@ -1,4 +1,4 @@
-// Text that goes into a page: HTML and SVG alike, written so that an XML reader takes it too.
+// Text of a page, in HTML and SVG, that is also valid XML.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Html {
 };
 inline Html operator+(Html a, const Html& b) { return a += b; }
 
-// & < > " ' as entities; what is not UTF-8, and control characters, as U+FFFD.
+// Escapes & < > " ' as entities, and replaces control characters and invalid UTF-8 by U+FFFD.
 std::string escaped(std::string_view text);
 
 Html plain(std::string_view text);

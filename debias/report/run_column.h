@@ -20,7 +20,7 @@ struct RunColumn {
 };
 
 // In the order of the runs. One column: the recipes are the same but for `seed`, `output`, `name` and `expected`, as many epochs are done,
-// and the data sets are alike as far as data/sets.json says. A seed that is there twice, a repetition and no further seed, begins another
+// and the data sets are the same according to data/sets.json. A seed that is there twice, a repetition and no further seed, begins another
 // column.
 std::vector<RunColumn> run_columns(const std::vector<RunRecord>& runs);
 

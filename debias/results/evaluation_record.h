@@ -46,7 +46,7 @@ struct NeighbourQuery {
   std::vector<NeighbourImage> nearest;  // training images, nearest first
 };
 
-// Which bias labels go with which class, and how that was decided (debias/evaluate/alignment.h).
+// Which bias labels are aligned with which class, and how that was decided (debias/evaluate/alignment.h).
 using BiasesOfClass = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct AlignedValues {
   BiasesOfClass biases_of_class;        // by names

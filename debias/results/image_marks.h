@@ -12,7 +12,7 @@ namespace debias {
 
 enum class MarkedImages { kAll, kAligned, kConflicting };  // of known class
 
-// Numbers of images that two runs predict alike and differently.
+// Numbers of images that two runs predict equally and differently.
 struct PairedCounts {
   int64_t both = 0, only_first = 0, only_second = 0, neither = 0;  // predicted right by
 

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 // A whole file; data errors as of InputFile, and for one of more than `limit` bytes.
 std::string read_text_file(const std::string& path, int64_t limit);
 
-// An object; a data error for what is not a JSON object.
+// Parses a JSON object; data error for anything else.
 Json read_json_object(const std::string& path, int64_t limit);
 
 // Returns the result of `read` for well-formed JSON; a value of an unexpected type is a data error naming the file.

@@ -1,4 +1,4 @@
-// Work in fixed pieces on several threads: the pieces, not the threads, decide what is computed, so that results are the same for any
+// Work in fixed pieces on several threads. Results depend on the pieces and not on the threads, so they are the same for any
 // number of threads.
 #pragma once
 

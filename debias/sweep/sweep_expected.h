@@ -1,4 +1,4 @@
-// The section `expected` of a sweep file: what is published of its runs.
+// The section `expected` of a sweep file: published numbers of its runs.
 #pragma once
 
 #include "debias/core/config.h"

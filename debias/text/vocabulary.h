@@ -1,4 +1,4 @@
-// The words that a network knows, by number: one word a line, its number that of the line from 0; line 0 is <unk>, which replaces all
+// The vocabulary of a network: one word per line, whose number is that of the line from 0. Line 0 is <unk>, which replaces all
 // others.
 #pragma once
 

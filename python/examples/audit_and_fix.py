@@ -1,6 +1,6 @@
 """Frozen features, as DINOv2 or CLIP gives them: which column gives the class away, and a head that does not use it.
 
-The features are drawn: a class and a background that goes with it in nine of ten training images, the background stronger than the class. The
+The features are drawn: a class and a background that agrees with it in nine of ten training images, the background stronger than the class. The
 program `debias` audits and corrects; everything else is PyTorch.
 """
 

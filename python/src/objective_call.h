@@ -1,4 +1,4 @@
-// One call of an objective as an operator of torch makes it: what was asked for, and what it comes to.
+// One call of an objective by an operator of torch: the request and its result.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ struct ObjectiveValue {
 };
 
 // The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it
-// takes logits, rows are divided by their norms first where `normalize` asks for it. bfloat16 and float16 are computed in float32, but for
+// takes logits, rows are divided by their norms first if `normalize` is set. bfloat16 and float16 are computed in float32, but for
 // products of bfloat16 rows (ObjectiveInput::bfloat16_products).
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call);
 
@@ -38,7 +38,7 @@ struct Wanted {  // gradients
 
 struct ObjectiveGradient {
   ObjectiveValue result;  // outside any graph
-  // Of the value with respect to z, keys and positives, in the dtype of the value; empty unless asked for.
+  // Of the value with respect to z, keys and positives, in the dtype of the value; empty unless requested.
   at::Tensor gradient, keys_gradient, positives_gradient;
 };
 
@@ -52,7 +52,7 @@ ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, cons
 
 // Every objective with its options: a JSON array, for signatures and documentation.
 std::string objective_table();
-// The options in force, as a JSON object; a usage error where they are refused.
+// The current options, as a JSON object; usage error if they are rejected.
 std::string resolved_options(std::string_view name, std::string_view options);
 
 }  // namespace debias

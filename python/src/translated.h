@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// ValueError where the caller's options or data are refused, RuntimeError elsewhere, with the same words.
+// ValueError if the caller's options or data are rejected, RuntimeError otherwise, with the same message.
 template <class Function>
 auto translated(const Function& function) {
   try {

@@ -1,8 +1,8 @@
 // Garments on scenes: Fashion-MNIST's garments in front of photographs, whose class is the bias. A Waterbirds that anyone can build.
 //
-// Garment k goes with scene class k: the share `correlation` of the training images of each garment has a scene of its own class, the rest
-// scenes of the others (bias_assignment.h); test images have every scene class equally often. With K the smaller of ten and the number of
-// scene classes, the first K garments and the first K scene classes (by name) are used.
+// Garment k correlates with scene class k: the share `correlation` of the training images of each garment has a scene of its own class, the
+// rest scenes of the others (bias_assignment.h); test images have every scene class equally often. With K the smaller of ten and the number
+// of scene classes, the first K garments and the first K scene classes (by name) are used.
 //
 //   train/<garment>/<number>.png, test/<garment>/<number>.png   number: the index among Fashion-MNIST's images of that split
 //   planted.csv                                                 path,label,bias; bias is the scene class

@@ -1,4 +1,4 @@
-// The protocol `clusterings`: accuracy that counts groups alike where a bias has no values, but images can be clustered by it.
+// The protocol `clusterings`: mean accuracy over groups where a bias has no labels, but images can be clustered by it.
 //
 // A CSV gives each evaluated image its cluster in one or several clusterings, a column each (Bahng et al. 2020 cluster the validation
 // images of ImageNet by texture, three times into nine). For a clustering, with n[y,k] images of class y in cluster k of which r[y,k] are

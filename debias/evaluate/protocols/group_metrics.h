@@ -6,7 +6,7 @@
 //   aligned_acc         the same over samples whose bias label is one of their class's (alignment_map.h); conflicting_acc: over those where
 //                       it is another
 //   worst_group_acc     min over cells of r / n (Sagawa et al. 2020, "Distributionally robust neural networks", section 3)
-//   unbiased_acc        mean over cells of r / n, each cell counting alike (Bahng et al. 2020, "Learning de-biased representations with
+//   unbiased_acc        mean over cells of r / n, with equal weights (Bahng et al. 2020, "Learning de-biased representations with
 //                       biased representations", section 4.1; Hong & Yang 2021)
 //   demographic_parity_difference   max over b - min over b of the selection rate m[c,b] / n[.,b]
 //   equal_opportunity_difference    the same of the true positive rate r[c,b] / n[c,b]

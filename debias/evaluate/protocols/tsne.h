@@ -2,7 +2,7 @@
 //
 // Features are the encoder's pooled output divided by its norm, as the losses and kNN compare them. At most `samples` images of a split are
 // shown, chosen by the seed (those of `geometry`). `perplexity` is, roughly, how many neighbours an image has; above 1 and below the number
-// of images less one. A map shows who is near whom: sizes of clusters and distances between them mean little.
+// of images less one. A t-SNE plot shows which images are near each other; sizes of clusters and distances between them mean little.
 //
 // SPLIT.tsne_kl: the divergence KL(p || q) that remains; lower is a truer map of the same images at the same perplexity.
 #pragma once

@@ -1,4 +1,4 @@
-// A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and what is published.
+// A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and published numbers.
 //
 // Numbers are those of the last epoch, of the epoch that the recipe's `select` chose on held-out images, or of one epoch of every run, as a
 // curve has it. An epoch cannot be chosen by test images: these are the images that it is evaluated on.

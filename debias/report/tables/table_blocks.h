@@ -1,4 +1,4 @@
-// The parts of a seed table in words, for the terminal, Markdown, LaTeX and a report's page alike.
+// The parts of a seed table as text, for the terminal, Markdown, LaTeX and a report's page.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct TableBlock {
 
 enum class MinutesColumn { kLeftOut, kShown };  // of training
 
-// Means over seeds and what is published.
+// Means over seeds and published numbers.
 TableBlock settings_block(const SeedTable& table, MinutesColumn minutes);
 // Differences between settings with their intervals; no rows where there are none.
 TableBlock differences_block(const SeedTable& table);

@@ -58,14 +58,14 @@ class Training {
   // the training. Data errors: a checkpoint that does not fit.
   virtual void begin(RunAccess& run, const OpenCheckpoint* checkpoint) = 0;
   virtual void write_files(const DataRecord& /*data*/) const {}  // what else belongs into the run's folder; of rank 0 alone
-  virtual void announce() const = 0;                             // what the log says ahead of the first step
+  virtual void announce() const = 0;                             // log lines before the first step
   virtual std::vector<EpochObserver*> observers() { return {}; }
 
-  virtual void begin_epoch() = 0;                          // or what is left of it
+  virtual void begin_epoch() = 0;                          // or the rest of it
   virtual bool next(const StepOrders& own) = 0;            // whether the epoch has one more step; `own`: the orders of this rank
   virtual void step() = 0;                                 // trains it
   virtual StepOrders orders_of_all() const { return {}; }  // with several ranks: those of the last step
-  virtual bool needs_save() const { return false; }        // a checkpoint is due whatever the recipe says
+  virtual bool needs_save() const { return false; }        // a checkpoint is due regardless of the recipe
   virtual Metrics epoch_metrics() const = 0;
   virtual void end_epoch(const Metrics& metrics) = 0;  // takes what the evaluations measured, clears what the epoch has summed up
   virtual void end(const std::string& /*folder*/) {}   // the run is finished, now or before: clears what only training needed

@@ -23,7 +23,7 @@ class TermSet {
   void restore_estimates(const std::map<std::string, double>& estimates);
 
   std::vector<std::string> labels() const;
-  std::vector<std::string> cautions() const;  // what is known against the options of a term, a line each; for the start of a log
+  std::vector<std::string> cautions() const;  // warnings on the options of terms, one line each, for the start of a log
   Metrics scheduled() const;                  // "bayesian.beta": the current value
 
   std::vector<Term>::const_iterator begin() const { return terms_.begin(); }

@@ -1,7 +1,7 @@
 // The lock of a run folder: one training process at a time, however many start at the same moment.
 //
 // It is an flock of RUN/.lock. That file is never replaced nor removed by a run, so that all who try have the same one; config.yaml, which
-// is replaced, would be another file for each. It is taken before anything in the folder is looked at and goes with the process. Readers
+// is replaced, would be another file for each. It is taken before the folder is read, and is released when the process ends. Readers
 // (eval, report, checkpoint) take none.
 #pragma once
 
