@@ -458,19 +458,25 @@ def passes(differences, at_least):
     return "yes" if statistics.mean(differences) >= at_least - 1e-9 else "no"
 
 
+def place_text(place):
+    """square 0.95, mobilenet_v2"""
+    shortcut, correlation, backbone = place
+    return f"{shortcut} {correlation}, {backbone}"
+
+
 def accuracy_rows(settings, figure):
     for place, setting in settings.items():
-        yield [*map(str, place), *(interval(values) if (values := setting.values(method, figure)) else "" for method in (*PEERS, *FIXES))]
+        yield [place_text(place), *(interval(values) if (values := setting.values(method, figure)) else "" for method in (*PEERS, *FIXES))]
 
 
 def verdict_rows(settings, method):
     for place, setting in settings.items():
         if method not in setting.methods:
             continue
-        row = [*map(str, place)]
+        row = [place_text(place)]
         for figure in ("worst", "conflicting"):
             differences = setting.differences(method, peer := setting.best_peer(figure), figure)
-            row += [f"`{peer}`", interval(differences, "+"), passes(differences, -0.01)]
+            row += [f"`{peer}`", f"{interval(differences, '+')}: {passes(differences, -0.01)}"]
         yield row
 
 
@@ -478,7 +484,7 @@ def choice_rows(settings):
     for place, setting in settings.items():
         lines = [setting.lines["fix_auto", seed] for seed in setting.seeds]
         chosen = collections.Counter(line["chosen"] for line in lines)
-        yield [*map(str, place), ", ".join(f"`{name}` {count}" for name, count in chosen.most_common()),
+        yield [place_text(place), ", ".join(f"`{name}` {count}" for name, count in chosen.most_common()),
                str(sum(line["rejected_by_keep"] for line in lines)), str(sum(line["rejected_by_test"] for line in lines))]
 
 
@@ -490,14 +496,14 @@ def goal_rows(settings):
         for method in ("fix_auto", "fix_balanced"):
             worst, aligned = setting.values(method, "worst"), setting.values(method, "aligned")
             gain = setting.differences(method, "erm", "conflicting")
-            yield [place[2], f"`{method}`", interval(worst), passes(worst, 0.6), interval(gain, "+"), passes(gain, 0.1), interval(aligned),
-                   passes(aligned, 0.85)]
+            yield [place[2], f"`{method}`", f"{interval(worst)}: {passes(worst, 0.6)}", f"{interval(gain, '+')}: {passes(gain, 0.1)}",
+                   f"{interval(aligned)}: {passes(aligned, 0.85)}"]
 
 
 def audit_rows(settings):
     for place, setting in settings.items():
         if lines := [line for (method, _), line in setting.lines.items() if method == "audit_auto"]:
-            row = [*map(str, place), f"{len(lines)} of {len(setting.seeds)}"]
+            row = [place_text(place), f"{len(lines)} of {len(setting.seeds)}"]
             row += [f"{100 * statistics.mean(line['labelled'] for line in lines):.1f}", f"{100 * statistics.mean(line['right'] for line in lines):.2f}",
                     str(sum(line["same_labels"] for line in lines))]
             row += [interval(setting.differences(audited, with_true, "worst"), "+")
@@ -507,16 +513,16 @@ def audit_rows(settings):
 
 def print_tables(path):
     settings = settings_of([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
-    place = ["shortcut", "correlation", "backbone"]
+    place = "shortcut, backbone"
     for title, figure in (("Worst group", "worst"), ("Bias-conflicting", "conflicting"), ("Bias-aligned", "aligned"), ("All", "all")):
-        print_rows(title, [*place, *(f"`{method}`" for method in (*PEERS, *FIXES))], accuracy_rows(settings, figure))
+        print_rows(title, [place, *(f"`{method}`" for method in (*PEERS, *FIXES))], accuracy_rows(settings, figure))
     for method in FIXES:
-        print_rows(f"{method} less the best peer", [*place, "worst group: best peer", "difference", "passes", "bias-conflicting: best peer",
-                                                    "difference", "passes"], verdict_rows(settings, method))
-    print_rows("What auto chose", [*place, "chosen (seeds)", "rejected by `--keep`", "rejected by the test"], choice_rows(settings))
-    print_rows("0.95 with square", ["backbone", "method", "worst group", "≥ 60", "bias-conflicting − `erm`", "≥ 10", "bias-aligned", "≥ 85"],
+        print_rows(f"{method} less the best peer", [place, "worst group: best peer", "difference: passes", "bias-conflicting: best peer",
+                                                    "difference: passes"], verdict_rows(settings, method))
+    print_rows("What auto chose", [place, "chosen (seeds)", "rejected by `--keep`", "rejected by the test"], choice_rows(settings))
+    print_rows("0.95 with square", ["backbone", "method", "worst group: ≥ 60", "bias-conflicting − `erm`: ≥ 10", "bias-aligned: ≥ 85"],
                goal_rows(settings))
-    print_rows("audit, then fix", [*place, "found", "labelled %", "right %", "labels all right (seeds)", "`audit_auto` − `fix_auto`",
+    print_rows("audit, then fix", [place, "found", "labelled %", "right %", "labels all right (seeds)", "`audit_auto` − `fix_auto`",
                                    "`audit_balanced` − `fix_balanced`"], audit_rows(settings))
 
 
