@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// Sums over an epoch, by name, with how many were added; what is not a number is left out.
+// Sums over an epoch by name, with their counts; NaN is left out.
 class RunningMeans {
  public:
   void add(const std::string& name, double value);

@@ -20,7 +20,7 @@ struct BatchShape {
 };
 
 // Transitions drawn uniformly, with repetition. The observation, the next one and each positive are cropped separately, at
-// offsets of 0 to pixels - crop - 1 (the last place is left out, as in the authors' code), all channels of a sample alike.
+// offsets of 0 to pixels - crop - 1 (the last offset is left out, as in the authors' code), the same for all channels of a sample.
 AgentBatch draw_batch(const Replay& replay, const BatchShape& shape, int64_t step);
 
 // [1, channels, crop, crop] of images [channels, pixels, pixels].

@@ -73,7 +73,7 @@ struct AuditResult {
 // The reason why the verdict differs from that of the numbers alone, or empty.
 std::string note_of(const AuditFinding& finding);
 
-// Kinds of shortcuts that this audit cannot detect, in words: beyond the kinds that were searched, and kinds that were not.
+// Shortcuts that this audit cannot detect, in words: of the kinds that were searched, and kinds that were not searched.
 std::vector<std::string> not_detectable(const AuditResult& result);
 
 // Requires at least two classes, each with rows outside every fold; audit_sample.h ensures this.

@@ -16,7 +16,7 @@ inline constexpr std::string_view kSeedOfRun = "run";
 bool follows_run_seed(const Config& section);
 
 // `section` with the run's seed in the place of `seed: run`; any other as it is. `what` names the section in errors: "data.train".
-// Throws a usage error where `seed` is neither `run` nor an integer.
+// Throws a usage error if `seed` is neither `run` nor an integer.
 Config with_run_seed(Config section, uint64_t run_seed, const std::string& what);
 
 }  // namespace debias

@@ -14,8 +14,9 @@ std::string printable(std::string_view text);
 // Up to the first end of a line: what another library says may have more of them, a message has one.
 std::string first_line(std::string_view text);
 
-// The text of a message as it is, but for what could end its line or steer a terminal: control characters (C0, DEL and C1), the separators
-// of lines and paragraphs, the characters that turn the direction of writing, and bytes that are not UTF-8 become \x1b and the like.
+// The text of a message, unchanged except for what could end its line or steer a terminal: control characters (C0, DEL and C1), the
+// separators of lines and paragraphs, the characters that turn the direction of writing, and bytes that are not UTF-8 become \x1b and the
+// like.
 std::string without_control_characters(std::string_view text);
 
 // The same of a text of several lines, which stay lines.

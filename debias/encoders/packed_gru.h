@@ -41,7 +41,7 @@ struct PackedSteps {
 // Of ids [N, T], each row words and then -1, for inputs on a device; ids of a device are waited for. A data error where a row has none.
 std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids, c10::Device device = c10::kCPU);
 
-// Of one direction. Gates lie in the order r, z, n, as in torch.
+// Weights of one direction. Gates are in the order r, z, n, as in torch.
 struct GruWeights {
   at::Tensor input;        // W [3H, E]
   at::Tensor hidden;       // U [3H, H]

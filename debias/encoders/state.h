@@ -29,9 +29,10 @@ torch::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry)
 void load_state(torch::nn::Module& module, const SafetensorsFile& file, const std::string& prefix);
 
 // Loads an encoder from a file of weights: one of its weight_layouts(), recognised by the keys, perhaps below "encoder." (a checkpoint) or
-// "module.". Floating-point types are converted, and counters of batches that are not there are zero; for the rest as load_state, but for
-// the keys that the layout ignores. Data errors, in one line with the path and with nothing loaded: no safetensors file (a pickle is never
-// opened), keys of no layout, values that are not finite. A usage error where the layout needs an option that the encoder does not have.
+// "module.". Floating-point types are converted, and counters of batches that are not there are zero; for the rest as load_state, except
+// for the keys that the layout ignores. Data errors, in one line with the path and with nothing loaded: no safetensors file (a pickle is
+// never opened), keys of no layout, values that are not finite. A usage error where the layout needs an option that the encoder does not
+// have.
 void import_weights(Encoder& encoder, const std::string& path);
 
 // The section of an encoder, without `weights`, whose weights the file holds; nothing where no registered encoder's keys are in it.

@@ -1,4 +1,4 @@
-// Bias labels that are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
+// Bias labels that are aligned with a class, for all protocols of a call: the option `groups.aligned`.
 //
 //   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
@@ -52,7 +52,7 @@ struct Alignment : AlignedValues {
   std::vector<AlignmentMap> judged;  // the same map by the numbers of each evaluated set, in their order
 };
 
-// `judged` gives the names of bias labels if the training set has none. Sets that number them otherwise are mapped by their names. Usage
+// `judged` gives the names of bias labels if the training set has none. Sets with another numbering are mapped by names. Usage
 // error on a class or bias label that is not known, with the nearest name. If a majority is requested and the training set has no bias
 // labels, nothing is aligned, and a note says so if an evaluated set has some. Notes speak of classes with a training image only.
 //

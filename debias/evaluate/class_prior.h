@@ -15,7 +15,7 @@
 // (1 - tau_plus) other, so that for every threshold s
 //   tau_plus <= P_random(S > s) / P_same(S > s).
 // Pairs of one class are not known; two views of one image replace them, as they do in the loss itself. That is an assumption, and
-// views are as a rule MORE alike than two images of one class: P_views >= P_same, which makes the ratio smaller than the true bound. The
+// views are usually MORE similar than two images of one class: P_views >= P_same, which makes the ratio smaller than the true bound. The
 // result is therefore a bound under the loss's own assumption, and otherwise may be too low: it then counts pairs that the encoder takes
 // for two views of one image. Nothing bounds tau_plus from below: all that is like a view may be of another class, so `low` is 0.
 //

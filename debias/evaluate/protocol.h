@@ -1,4 +1,4 @@
-// Evaluation protocols: a frozen encoder, data, options in; metrics out.
+// Evaluation protocols: functions from a frozen encoder, data and options to metrics.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace debias {
 
 class Sentences;
 
-// What a run on sentences is evaluated on. Its pair of encoders (sentence_encoders.h) is EvaluationInput::encoder.
+// The evaluated texts of a run on sentences. Its pair of encoders (sentence_encoders.h) is EvaluationInput::encoder.
 struct SentenceInput {
   struct Judged {
     std::string split;
@@ -37,53 +37,53 @@ struct SentenceInput {
   };
   std::vector<Judged> judged;  // valid before test; either may be missing
   int64_t batch_size = 0;      // of training
-  // Vectors of texts, float32 [N, dimensions]: the encoder's, or those of several encoders side by side.
+  // Vectors of texts, float32 [N, dimensions]: the encoder's, or those of several encoders, concatenated.
   std::function<at::Tensor(const std::vector<std::string>& texts)> embed;
-  std::function<bool(const std::string& text)> knows;                  // at least one word of the text
-  std::function<void(const std::vector<std::string>& texts)> prepare;  // for all texts, before any of them is embedded; may be empty
+  std::function<bool(const std::string& text)> knows;                  // whether the vocabulary has at least one word of the text
+  std::function<void(const std::vector<std::string>& texts)> prepare;  // called with all texts before any is embedded; may be empty
   int64_t dimensions = 0;
-  Json described = Json::object();  // how the vectors are made, for the record
+  Json described = Json::object();  // description of the vectors, for the record
 };
 
 struct EvaluationInput {
-  std::shared_ptr<Encoder> encoder;                   // null where the splits' features are stored
-  EncoderCopies copies;                               // of the encoder, on further devices
-  std::map<std::string, Features> stored;             // by split, of a feature table (table_input.h); else empty
+  std::shared_ptr<Encoder> encoder;                   // null if the features of the splits are stored
+  EncoderCopies copies;                               // copies of the encoder on further devices
+  std::map<std::string, Features> stored;             // features by split, for a feature table (table_input.h); else empty
   std::shared_ptr<const Dataset> train, valid, test;  // valid or test may be null
   bool leaves_one_out = false;                        // the evaluated set is the training set: kNN leaves each row out of its neighbours
   Config train_views;                                 // the run's `views:` section, with `eval` (eval_views.h)
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
-  std::optional<SentenceInput> sentences;  // of a run on sentences, which has none of the image sets above
+  std::optional<SentenceInput> sentences;  // for a run on sentences, which has none of the image sets above
   int64_t workers = 1;
   Precision precision = Precision::kFp32;  // of the encoder
-  OnError on_error = OnError::kStop;       // of the training images: kSubstitute leaves those out of the features that cannot be read
-  // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
+  OnError on_error = OnError::kStop;       // for training images; kSubstitute leaves unreadable ones out of the features
+  // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty if the run has none.
   std::function<at::Tensor(const at::Tensor& features)> classifier;
 
   SampleKind samples() const { return sentences ? SampleKind::kSentences : SampleKind::kImages; }
 };
 
-// An image that a protocol's record speaks of, to be shown beside it.
+// An image that a protocol's record refers to, to be shown beside it.
 struct ShownImage {
   std::shared_ptr<const Dataset> dataset;
   int64_t index = 0;
 };
 
 struct EvaluationResult {
-  EvaluationRecord record;                                  // all of it, as RUN/evaluation/<protocol>.json holds it
-  std::map<std::string, double> metrics;                    // "test.knn_acc1" -> fraction; what is undefined has no entry
-  std::map<std::string, std::vector<int64_t>> predictions;  // split -> predicted class of each image, where the protocol classifies
-  std::map<std::string, ShownImage> images;                 // "test_17" (split and Dataset::id()) -> where it is
+  EvaluationRecord record;                                  // the whole result, as in RUN/evaluation/<protocol>.json
+  std::map<std::string, double> metrics;                    // "test.knn_acc1" -> fraction; undefined metrics have no entry
+  std::map<std::string, std::vector<int64_t>> predictions;  // split -> predicted class of each image, if the protocol classifies
+  std::map<std::string, ShownImage> images;                 // "test_17" (split and Dataset::id()) -> its place
   std::vector<std::string> notes;                           // one line each: what was left out, and why
-  std::string variant = {};  // of another kind than the protocol's usual result, beside which it has a file of its own: "cheap"
+  std::string variant = {};                                 // suffix of the file of a result that is not the usual one: "cheap"
 };
 
-// What the protocols of one call share: features, extracted once per data set, and each other's results. `input` and `progress` must
+// The shared state of the protocols of one call: features, extracted once per data set, and results. `input` and `progress` must
 // outlive it.
 class EvaluationCache {
  public:
-  // `protocol_options`: options by the protocols' registered names, for protocols that others ask for.
+  // `protocol_options`: options by registered names, for protocols that other protocols request.
   EvaluationCache(const EvaluationInput& input, Progress& progress, Config protocol_options = Config::map())
       : input_(input), progress_(progress), protocol_options_(std::move(protocol_options)) {}
   // Runs a registered protocol once per set of options. The second form takes the options of this call.
@@ -94,7 +94,7 @@ class EvaluationCache {
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
   // Which bias labels are aligned with which class, by the options of `groups` in this call: the same for every protocol. Its evaluated
-  // sets are judged_splits. The second form takes the choice of this call. Decided once a choice.
+  // sets are judged_splits. The second form takes the choice of this call. Computed once per choice.
   const Alignment& alignment();
   const Alignment& alignment(const AlignedChoice& choice);
   // The notes that were not requested before: a note on several protocols is given once, by the first.
@@ -112,24 +112,24 @@ class EvaluationCache {
   std::set<std::string> said_;
 };
 
-// The sets that are evaluated: valid where there is one, and test.
+// The evaluated sets: valid, if there is one, and test.
 struct JudgedSplit {
   std::string name;  // the prefix of its metrics
   std::shared_ptr<const Dataset> dataset;
 };
 std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
 
-// A record of the result's metrics, with options, classes and numbers of images; a protocol adds what it has beyond that.
+// A record of the result's metrics, with options, classes and numbers of images. The protocol adds its own details.
 EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
                           const Config& resolved_options, int64_t classes);
 
-// What a protocol that classifies adds to its record: whose the predictions are (knn, linear, mean_classifier), and, per split, what
-// confusion.h says of the result's predictions.
+// The record of a protocol that classifies: the source of the predictions (knn, linear, mean_classifier) and, per split, the confusion
+// matrix (confusion.h).
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has evaluated, aligned_acc and conflicting_acc are those of
-// `groups` or, where these are undefined, absent, in whichever order the protocols come. kNN's never stand beside a classifier's figures:
-// where the run has a classifier, kNN leaves them out of its metrics (knn_protocol.h), with `groups` or without.
+// `groups` or, where these are undefined, absent, in any order of the protocols. If the run has a classifier, kNN leaves them out of
+// its metrics (knn_protocol.h), with or without `groups`.
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

@@ -52,8 +52,8 @@ class AheadBatches final : public BatchSource {
   std::unique_ptr<InputTransfer> transfer_;
   Batch current_;
   std::optional<Batch> ahead_;  // none at the end of the epoch
-  bool is_prepared_ = false;    // whether `ahead_` or `failure_` says what the next call hands out
-  size_t slot_ = 0;             // of what is ahead
+  bool is_prepared_ = false;    // whether `ahead_` or `failure_` is the result of the next call
+  size_t slot_ = 0;             // of the batch ahead
   std::exception_ptr failure_;
 };
 

@@ -1,9 +1,9 @@
 // Anchors, and the keys that they are compared with: the input of every sum over pairs (pair_sums.h).
 //
 // n anchors z_a and m keys z_j with s_aj = z_a . z_j / t. If no keys are given, the keys are the anchors themselves: the square case.
-// One integer of each row, its group, says what a pair is: a key of the anchor's group is equal, one of another group unequal; the key that
-// is the anchor itself is neither. With groups of one sample, the unequal keys are the negatives of a label-free objective; with groups of
-// one class, the equal keys are the positives of a supervised one.
+// One integer of each row, its group, defines the kind of a pair: a key of the anchor's group is equal, one of another group unequal; the
+// key that is the anchor itself is neither. With groups of one sample, the unequal keys are the negatives of a label-free objective; with
+// groups of one class, the equal keys are the positives of a supervised one.
 //
 // There is one order of rows: view v of sample i is row v*B + i. Groups come in it and results go out in it.
 #pragma once

@@ -11,7 +11,7 @@ namespace debias {
 std::unique_ptr<Progress> terminal_progress();
 std::unique_ptr<Log> terminal_log();
 
-// From here on neither progress nor remarks: warnings alone.
+// From now on prints warnings only, without progress and notes.
 void hush_terminal();
 
 }  // namespace debias

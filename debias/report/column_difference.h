@@ -9,7 +9,7 @@
 namespace debias {
 
 struct ColumnDifference : SeedDifference {  // no half width where a side has one seed
-  // A difference that is the same in every seed has an interval without width, which says nothing about further seeds.
+  // A difference that is the same in every seed has an interval without width, which is no evidence about further seeds.
   bool told() const { return interval.half_width > 0; }
   bool larger_than_spread() const { return told() && (interval.low() > 0 || interval.high() < 0); }
 };

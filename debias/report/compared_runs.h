@@ -27,11 +27,11 @@ struct ComparedRuns {
   std::vector<ComparedRow> rows;  // a row without a finished run stays, so that it is seen to be missing
   std::string metric;             // that the sweeps name; "" where they name none, or several
   std::vector<std::string> notes;
-  std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
+  std::shared_ptr<const MetricTitles> titles;  // of this program
 };
 
 // `paths`: outputs of sweeps, sweep files, whose `output` is meant and whose `metric`, `expected` and `axes` count as they are now, or run
-// folders. Runs that have not come to their end are left out, which a note says. Data errors as of read_run() and read_sweep_record(); a
+// folders. Unfinished runs are left out, with a note. Data errors as of read_run() and read_sweep_record(); a
 // usage error for a run given twice.
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 

@@ -9,8 +9,8 @@
 
 namespace debias {
 
-// "knn", "linear" or "classifier" of a metric (without its split) that can be of either; empty for one whose name says it ("knn_acc1"),
-// that evaluates no predictions, or of which neither the file nor the recipe says it.
+// "knn", "linear" or "classifier" of a metric (without its split) that can be of either; empty for one whose name includes it ("knn_acc1"),
+// that evaluates no predictions, or if neither the file nor the recipe names it.
 std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles);
 // Source of the numbers in metrics.jsonl, from the recipe's `evaluate`.
 std::string prediction_source(const RunRecord& run, const std::string& metric);

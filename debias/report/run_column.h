@@ -19,9 +19,9 @@ struct RunColumn {
   std::string title() const;  // "infonce (3 seeds)"
 };
 
-// In the order of the runs. One column: the recipes are the same but for `seed`, `output`, `name` and `expected`, as many epochs are done,
-// and the data sets are the same according to data/sets.json. A seed that is there twice, a repetition and no further seed, begins another
-// column.
+// In the order of the runs. One column: the recipes are the same except for `seed`, `output`, `name` and `expected`, as many epochs are
+// done, and the data sets are the same according to data/sets.json. A seed that is there twice, a repetition and no further seed, begins
+// another column.
 std::vector<RunColumn> run_columns(const std::vector<RunRecord>& runs);
 
 // A column for each run.

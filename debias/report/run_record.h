@@ -48,7 +48,7 @@ struct RunRecord {
   std::vector<SimilarityEpoch> similarities;   // while training
   std::optional<FilmRecord> film;              // of an agent
   std::vector<std::string> notes;              // faults that are not errors
-  std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
+  std::shared_ptr<const MetricTitles> titles;  // of this program
 
   bool finished() const { return is_fixed() || (epochs > 0 && epochs_done >= epochs); }
   bool is_fixed() const { return config.find("fix") != nullptr; }  // features that debias fix has corrected: no training

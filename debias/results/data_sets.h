@@ -1,5 +1,5 @@
-// RUN/data/sets.json: the fingerprints of a run's data sets by split, as a checkpoint has them but for the files' times, so that two runs
-// can be asked whether they saw the same images. Runs of older versions have none.
+// RUN/data/sets.json: the fingerprints of a run's data sets by split, as a checkpoint has them except for the files' times, so that two
+// runs can be asked whether they saw the same images. Runs of older versions have none.
 #pragma once
 
 #include <string>

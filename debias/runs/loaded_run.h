@@ -30,8 +30,8 @@ struct LoadedRun {
   int64_t epoch = 0;  // number of finished epochs
 };
 
-// `path` is a run folder, of which the checkpoint `which` is loaded (last or best), or a .safetensors file. The recipe is config.yaml of
-// the run folder that contains the file, or the one in the file's metadata. Data errors name the path.
+// `path` is a run folder, of which the checkpoint `which` is loaded (last, best or previous), or a .safetensors file. The recipe is
+// config.yaml of the run folder that contains the file, or the one in the file's metadata. Data errors name the path.
 LoadedRun load_run(const std::string& path, const std::string& which = "last");
 
 // Usage error for a run on sentences.

@@ -37,7 +37,7 @@ std::string device_line(const DeviceChoice& choice);
 // --gpus-per-task and Kubernetes show each process its own. A resource error where there are fewer devices than processes otherwise.
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count);
 
-// How a device computes. The CPU rounds no factor, and sums in a fixed order, whatever this says.
+// How a device computes. The CPU ignores this: it rounds no factor, and sums in a fixed order.
 struct DeviceArithmetic {
   bool tf32 = false;           // float32 products and convolutions of factors rounded to TF32 (10 bits of mantissa)
   bool deterministic = false;  // only kernels that give the same bytes each time; an operator without one throws
@@ -45,7 +45,7 @@ struct DeviceArithmetic {
 // For the whole process, before its first product on a device (cuBLAS reads CUBLAS_WORKSPACE_CONFIG, which is set where it is not, once).
 void set_arithmetic(const DeviceArithmetic& arithmetic);
 
-// What dlerror() says, as a reason: "libcudnn.so.9 was not found" where a library is missing, its own words otherwise.
+// The text of dlerror() as a reason: "libcudnn.so.9 was not found" for a missing library, otherwise its own text.
 std::string load_failure(const std::string& dlerror_text);
 
 }  // namespace debias

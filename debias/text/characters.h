@@ -22,7 +22,7 @@ std::u32string characters(std::string_view bytes, Encoding encoding = Encoding::
 std::string utf8(std::u32string_view text);
 
 bool is_space(char32_t character);  // as of Python's str.split()
-bool is_word(char32_t character);   // a letter, a digit or `_`: \w of Python's re, but for rare signs above U+024F
+bool is_word(char32_t character);   // a letter, a digit or `_`: \w of Python's re, except for rare signs above U+024F
 bool is_upper(char32_t character);  // of ASCII, Latin-1, Greek and Cyrillic
 char32_t lower(char32_t character);
 

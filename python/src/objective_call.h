@@ -26,7 +26,7 @@ struct ObjectiveValue {
 };
 
 // The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it
-// takes logits, rows are divided by their norms first if `normalize` is set. bfloat16 and float16 are computed in float32, but for
+// takes logits, rows are divided by their norms first if `normalize` is set. bfloat16 and float16 are computed in float32, except for
 // products of bfloat16 rows (ObjectiveInput::bfloat16_products).
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call);
 

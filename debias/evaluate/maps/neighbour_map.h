@@ -4,8 +4,8 @@
 //
 // By gradient descent with momentum (0.5, then 0.8), a gain for each coordinate, and p exaggerated 12-fold during the first 250 of 1000
 // steps (a quarter of fewer), at the learning rate max(N / 48, 50) (Belkina et al. 2019). Starts from the two principal components, scaled
-// to a deviation of 1e-4 (Kobak & Berens 2019): clusters start as they are in the features. These are scikit-learn's defaults but for two
-// that gave lower divergences: repulsion (barnes_hut.h) has theta = 0.35 where theirs has 0.5, and the learning rate of the exaggerated
+// to a deviation of 1e-4 (Kobak & Berens 2019): clusters start as they are in the features. These are scikit-learn's defaults except for
+// two that gave lower divergences: repulsion (barnes_hut.h) has theta = 0.35 where theirs has 0.5, and the learning rate of the exaggerated
 // steps is N / 12 below 600 points, where 50 throws them about.
 // Sources: van der Maaten & Hinton 2008; van der Maaten 2014.
 #pragma once

@@ -3,7 +3,7 @@
 // exact: products of a block of queries with a block of rows in float32, and a heap of k per query.
 //
 // screened: every row is first compared in 8-bit integers, several times as fast; what may be among the k nearest is compared again in
-// float32. Rows are centred (which changes no order) and rounded by a scale of their own to 8 bits, queries likewise (with AVX-512 VNNI;
+// float32. Rows are centred (which changes no order) and rounded by a scale of their own to 8 bits, and so are queries (with AVX-512 VNNI;
 // with AVX2 alone to 6 and 7 bits). The standard deviation of a screened cosine's error follows from the rounding errors' norms, as for
 // errors in random directions:
 //   sigma = sqrt(|q - q'|^2 max|h|^2 + |q'|^2 max|h - h'|^2) / sqrt(D),   h a centred row, ' rounded,

@@ -24,12 +24,12 @@ struct Series {
   std::string name;
   std::vector<double> x, y;       // of equal length; see Draw for steps and bars
   std::vector<double> low, high;  // empty, or an interval for each y: a band around a line, a whisker of a point or bar
-  int look = -1;                  // number of its colour, marker and dash, so that a run looks alike in all charts; -1: its place
+  int look = -1;                  // number of its colour, marker and dash, so that a run looks the same in all charts; -1: its index
   int shape = -1;                 // of lines and points: number of marker and dash where a colour has several; -1: those of its look
 };
 
 enum class Draw {
-  kLines,    // y over x in the order given; what is not finite (or not positive, on a log axis) leaves a gap
+  kLines,    // y over x in the order given; non-finite values (or non-positive ones, on a log axis) leave a gap
   kPoints,   // a marker each, for few points; whiskers
   kScatter,  // a small marker each, for thousands of points; no intervals
   kSteps,    // a histogram: x are the edges, one more than y

@@ -16,7 +16,7 @@ struct MissingPart {
 };
 
 // Names the runs that lack the part and could have it: agents a video, runs on sentences tasks and nearest sentences, others the rest,
-// but for groups without bias labels.
+// except for groups without bias labels.
 // Empty if none lacks it.
 MissingPart missing_part(const std::vector<RunRecord>& runs, Part part);
 

@@ -1,8 +1,8 @@
 // Verdict of a report, in words: is the shortcut still used, and which run is better, by more than its seeds differ.
 //
 // A shortcut is used if bias-aligned images (whose bias label belongs to their class) are classified correctly more often than the others
-// (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from the
-// group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
+// (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from
+// the group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
 
 #include <limits>
@@ -22,7 +22,7 @@ enum class Finding {
   kOverCorrected,  // G is below 0: conflicting images are recognised more often than aligned ones
   kNotUsed,        // G may be 0, and is at most 5 points; and conflicting images are classified better than chance
   kCannotTell,     // G may be 0 and may be more than 5 points; or no interval is known; or nothing was learned
-  kNoBias,         // nothing says which images are aligned
+  kNoBias,         // it is unknown which images are aligned
   kNoTest          // nothing was evaluated
 };
 

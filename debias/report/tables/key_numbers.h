@@ -16,7 +16,7 @@ namespace debias {
 enum class IntervalKind {
   kNone,
   kImages,  // of one run, over the evaluated images, from the file
-  kDraws,   // of one run, over draws of labelled training images, from the file; says nothing of other evaluated images
+  kDraws,   // of one run, over draws of labelled training images, from the file; not valid for other evaluated images
   kSeeds    // Student's t over the seeds
 };
 
@@ -28,7 +28,7 @@ struct KeyNumber {
   std::vector<double> by_seed = {};          // by run of the column; NaN where one lacks it
   const EvaluationRecord* judged = nullptr;  // the file that it is from, of the first run that has it; null of what training said
   bool judged_otherwise = false;             // by other options or on other data in another run of the column: no mean, value is NaN
-  std::string title = {};                    // of a metric that is of this run alone; empty: the reading program knows it
+  std::string title = {};                    // of a metric that is of this run alone; empty: the program has it
 
   int64_t seeds() const;  // how many have it
   // True of a percentile interval that does not hold its own estimate.
@@ -39,7 +39,7 @@ struct NumberRow {
   std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
   std::string data;     // that data set, or "untrained" of what training has evaluated before its first step
   std::string metric;   // "test.knn_acc1"
-  std::string source;   // whose predictions are evaluated: "knn", "linear", "classifier"; empty where the metric says so or has none
+  std::string source;   // whose predictions are evaluated: "knn", "linear", "classifier"; empty if the metric names it or has none
   MetricTitle title;    // with the source where there is one: "accuracy, bias-aligned, kNN"
   std::vector<std::optional<KeyNumber>> by_column;
   int best = -1;  // the column that is better than every other; -1: none
@@ -48,8 +48,8 @@ struct NumberRow {
 // Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
 // If several files have a metric, that of `groups` counts.
 //
-// A row has a best column only where all were evaluated on the same data (`root` aside, but for image folders), in batches of one size
-// where that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
+// A row has a best column only where all were evaluated on the same data (except `root`, which counts for image folders only), in batches
+// of one size where that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
 // (column_difference), or none has and the intervals over images do not overlap.
 std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
 

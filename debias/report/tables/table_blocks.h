@@ -11,7 +11,7 @@ namespace debias {
 struct TableBlock {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
-  size_t words = 1;  // columns of words at the left; those after them are numbers, but for the last where `ends_in_words`
+  size_t words = 1;  // number of text columns on the left; the others are numbers, except the last if `ends_in_words`
   bool ends_in_words = false;
 
   bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }

@@ -1,5 +1,5 @@
 // Checks that the numbers of a table are comparable: all runs evaluated on the same data, and those of a row, whose mean is taken,
-// alike in everything but their seed.
+// the same in everything except their seed.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ class DiskWait {
   DiskWait(OnFullDisk policy, std::chrono::milliseconds interval, std::function<bool()> is_stopped, Log& log)
       : policy_(policy), interval_(interval), is_stopped_(std::move(is_stopped)), log_(log) {}
 
-  // Calls `write`; while that throws DiskFull, says so once and calls it again each interval at which there is room for what it needs.
+  // Calls `write`; while that throws DiskFull, logs it once, and calls `write` again after each interval with enough room.
   // Throws DiskFull with kStop, and when the run was stopped meanwhile and one more attempt failed.
   void run(const std::function<void()>& write) const;
 

@@ -139,7 +139,7 @@ class Method {
  private:
   void join_gradients() const;
   void train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const;
-  // Waits for the step: its numbers, or a numeric error that names what is not finite.
+  // Waits for the step. Returns its numbers, or throws a numeric error that names the non-finite value.
   StepReport read(const Evaluated& evaluated, const Batch& batch) const;
   static std::vector<const LateNumber*> numbers_of(const Evaluated& evaluated);
   static Diagnostics diagnostics_of(const Evaluated& evaluated);
@@ -158,8 +158,8 @@ struct MethodEntry {
   std::string summary;
   std::vector<OptionSpec> options;
   std::vector<Metric> metrics;  // of its own
-  // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share (Batch::first_row);
-  // one that makes them all is rejected where there are several.
+  // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share
+  // (Batch::first_row); one that makes them all is rejected where there are several.
   std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks)>
       batches = views_of_images;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.

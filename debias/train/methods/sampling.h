@@ -7,8 +7,8 @@
 //   balanced   as many draws, in rounds that have one sample of each group that has any (BalancedSampler), by (class, bias label) or by
 //   class
 //
-// The first, with K = 10, is how Hong and Yang 2021 sample the batches of BiasCon: within a class every bias label would be drawn alike,
-// but no image more than ten times as often as the commonest.
+// The first, with K = 10, is how Hong and Yang 2021 sample the batches of BiasCon: within a class every bias label would be drawn equally
+// often, but no image more than ten times as often as the commonest.
 //
 // Counts that depend on the draws and not on the data set: tau_plus, P(y|b) of bias_balanced.
 #pragma once

@@ -16,7 +16,7 @@ namespace debias {
 // A number, a boolean or a text, as in the recipe.
 using HyperParameter = std::pair<std::string, Config>;
 
-// The leaves of a resolved recipe ("objective.0.tau_plus") without `output` and `expected`. Lists become text.
+// The leaves of a resolved recipe ("objective.0.tau_plus") without `output`, `expected` and `evaluate`. Lists become text.
 std::vector<HyperParameter> hyper_parameters(const Config& resolved);
 
 // Contents of HParamsPluginData.

@@ -26,7 +26,7 @@ DataRecord data_record_from_json(const nlohmann::ordered_json& json);  // a data
 
 void write_listings(const DataRecord& record, const std::string& run_folder);
 
-// Compares the sets that both know, but for those in `replaced`, which the user asked to be others. kRefuse: a data error that names the
+// Compares the sets that both know, except for those in `replaced`, which the user asked to be others. kRefuse: a data error that names the
 // first three differences. kAccept: says them to `log`. Returns what was accepted. `what` begins the lines: "resuming 'runs/first'".
 std::vector<std::string> compare_data(const DataRecord& then, const DataRecord& now, const std::string& run_folder,
                                       const std::set<std::string>& replaced, DataChange change, const std::string& what, Log& log);

@@ -12,7 +12,7 @@ namespace debias {
 void give_checkpoint(const std::string& path, const Ranks& ranks);
 OpenCheckpoint take_checkpoint(const Ranks& ranks);
 
-// Rejects ranks that would not train the same: of another version, recipe (but for keys that change nothing) or training images.
+// Rejects ranks that would not train the same: of another version, recipe (except for keys that change nothing) or training images.
 void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks);
 
 // Checks that all ranks have the same parameters; a failure names the rank. `when`: "at the start".

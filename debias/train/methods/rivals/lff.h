@@ -10,7 +10,7 @@
 //
 // Source: Nam, Cha, Ahn, Lee, Shin 2020 (NeurIPS), Algorithm 1 and equations 1 to 3, and the released code. Equation 3 has the losses of
 // the visit; the code has running ones, each over the largest of its class, and its numbers are those of the tables. The code gives each
-// network an optimizer with the same settings. Here one optimizer updates both: the same but for `clip_norm`.
+// network an optimizer with the same settings. Here one optimizer updates both: the same except for `clip_norm`.
 #pragma once
 
 #include "debias/core/options.h"
