@@ -123,8 +123,8 @@ std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
 EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
                           const Config& resolved_options, int64_t classes);
 
-// The record of a protocol that classifies: the source of the predictions (knn, linear, mean_classifier) and, per split, the confusion
-// matrix (confusion.h).
+// Adds to the record of a protocol that classifies: the source of the predictions (knn, linear, mean_classifier) and, per split, the
+// confusion matrix (confusion.h).
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has evaluated, aligned_acc and conflicting_acc are those of

@@ -2,7 +2,7 @@
 //
 // A CSV gives each evaluated image its cluster in one or several clusterings, a column each (Bahng et al. 2020 cluster the validation
 // images of ImageNet by texture, three times into nine). For a clustering, with n[y,k] images of class y in cluster k of which r[y,k] are
-// predicted right: the mean of r / n over the cells with at least min_count images, each cell counting alike. The metric is the mean over
+// predicted right: the mean of r / n over the cells with at least min_count images, with equal weights. The metric is the mean over
 // the clusterings: what Bahng et al. call unbiased accuracy.
 //
 // Rows are found by path: one of the CSV's path and the image's source must end in the other, part by part. Rows of other images are

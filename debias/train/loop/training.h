@@ -1,7 +1,7 @@
 // A training that the loop of a run (training_loop.h) drives: an encoder on images or sentences, an agent in its environment.
 //
-// The loop owns the run: folder, log, metric files, checkpoints, evaluations, signals, resumption. A training owns the networks, says where
-// an epoch ends and what a checkpoint holds of it.
+// The loop owns the run: folder, log, metric files, checkpoints, evaluations, signals, resumption. A training owns the networks, and
+// decides where an epoch ends and what a checkpoint contains.
 #pragma once
 
 #include <cstdint>
