@@ -14,7 +14,7 @@ void forward_backward(benchmark::State& state) {
   Config section = Config::map();
   section.set("name", Config::string("resnet18"));
   section.set("width", Config::integer(state.range(0)));
-  const auto encoder = make_encoder(section, 3, 1);
+  const auto encoder = read_encoder(section).make(3, 1);
   const auto layout = state.range(1) != 0 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   const at::Tensor images = at::sin(at::arange(kBatch * 3 * 32 * 32, at::kFloat)).view({kBatch, 3, 32, 32}).contiguous(layout);
   if (!at::isfinite(encoder->forward(images)).all().item<bool>()) state.SkipWithError("features are not finite");
@@ -28,7 +28,7 @@ void forward_backward(benchmark::State& state) {
 void initial_weights(benchmark::State& state) {
   Config section = Config::map();
   section.set("name", Config::string("resnet50"));
-  for (auto _ : state) benchmark::DoNotOptimize(make_encoder(section, 3, 1));
+  for (auto _ : state) benchmark::DoNotOptimize(read_encoder(section).make(3, 1));
 }
 
 BENCHMARK(forward_backward)

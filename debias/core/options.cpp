@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "debias/core/registry.h"
+
 namespace debias {
 
 std::string Range::text() const {
@@ -25,6 +27,17 @@ std::string option_line(const OptionSpec& spec) {
   if (!spec.choices.empty()) allowed = fmt::format("{}", fmt::join(spec.choices, "|"));
   return fmt::format("{} = {} ({}{}{}): {}", spec.name, options_detail::shown(spec.default_value), spec.type, allowed.empty() ? "" : " ",
                      allowed, spec.help);
+}
+
+Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {
+  Config result = section_map(section);
+  const Config* variant = result.find("variant");
+  for (const auto& spec : specs) {
+    if (result.find(spec.name) != nullptr || spec.default_value.is_null()) continue;  // without a default: left out
+    const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant_key(variant->text()));
+    result.set(spec.name, value == spec.variants.end() ? spec.default_value : value->second);
+  }
+  return result;
 }
 
 nlohmann::ordered_json option_json(const OptionSpec& spec) {

@@ -99,6 +99,9 @@ struct OptionSpec {
 // The name under which OptionSpec::variants holds `variant: NAME`: of `default` that is stable, of `original_code` authors.
 std::string variant_key(const std::string& name);
 
+// `section` with every option of `specs` that it does not set, at its default (or its variant's value).
+Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs);
+
 // "name  type  default  range-or-choices  help" as one line of plain text, and as JSON for `debias list --json`.
 std::string option_line(const OptionSpec& spec);
 nlohmann::ordered_json option_json(const OptionSpec& spec);

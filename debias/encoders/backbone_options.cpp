@@ -1,9 +1,6 @@
 #include "debias/encoders/backbone_options.h"
 
-#include <algorithm>
-
-#include "debias/core/registry.h"
-#include "debias/encoders/encoder.h"
+#include "debias/core/error.h"
 
 namespace debias {
 
@@ -28,36 +25,6 @@ const OptionTable<BackboneOptions>& BackboneOptions::table() {
             }
           });
   return table;
-}
-
-BackboneOptions backbone_options(const Config& section) {
-  Config own = Config::map();
-  for (const auto& key : BackboneOptions::table().names()) {
-    if (const Config* value = section.find(key)) own.set(key, *value);
-  }
-  own.set_where(section.where());
-  return BackboneOptions::table().read(own, fmt::format("encoder '{}'", section_name(section, "encoder")));
-}
-
-bool has_small_stem(const EncoderEntry& entry, const Config& section) {
-  const bool has_stem = std::ranges::any_of(entry.options, [](const OptionSpec& spec) { return spec.name == "stem"; });
-  const Config* stem = section.find("stem");
-  return has_stem && (stem == nullptr || stem->text() != "imagenet");
-}
-
-std::optional<InputNormalisation> input_normalisation(const Config& section) {
-  const auto& entry = named_entry(encoder_registry(), section, "encoder");
-  if (entry.reads_words) return std::nullopt;
-  const BackboneOptions options = backbone_options(section);
-  if (options.mean()) return InputNormalisation{*options.mean(), *options.std(), true};
-  if (!entry.pretrained || !(options.weights() || entry.needs_file)) return std::nullopt;
-  if (has_small_stem(entry, section)) return std::nullopt;
-  return InputNormalisation{entry.pretrained->mean, entry.pretrained->std, false};
-}
-
-Config without_weights(Config section) {
-  section.erase("weights");
-  return section;
 }
 
 }  // namespace debias

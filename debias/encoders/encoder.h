@@ -12,6 +12,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/encoders/chosen.h"
 #include "debias/encoders/weight_layout.h"
 
 namespace debias {
@@ -57,21 +58,13 @@ class Head : public torch::nn::Module {
   virtual Config config() const = 0;
 };
 
-// Input of pretrained networks, if a file of weights does not say: the mean and deviation per channel of values in [0, 1],
-// and the side of the square images.
-struct PretrainedInput {
-  std::vector<double> mean, std;
-  int64_t side = 0;
-};
-
 struct EncoderEntry {
   std::string name;
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  // Parameters are initialised from `seed` alone (RngDomain::kInit), whatever ran before.
-  std::function<std::shared_ptr<Encoder>(const Config& section, int64_t in_channels, uint64_t seed)> make;
-  bool reads_words = false;  // sentences (sentence_encoders.h) and not images; in_channels is then the number of words
+  std::function<ChosenEncoder(const EncoderEntry& self, const Config& section)> read;
+  bool reads_words = false;  // sentences (sentence_encoders.h) and not images
   std::optional<PretrainedInput> pretrained = {};
   // The section of an encoder of this name that tensors of these keys and shapes are weights of; nothing for others.
   std::function<std::optional<Config>(const WeightShapes& shapes)> section_of = {};
@@ -84,13 +77,9 @@ struct HeadEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<std::shared_ptr<Head>(const Config& section, int64_t feature_dim, uint64_t seed)> make;
+  std::function<ChosenHead(const HeadEntry& self, const Config& section)> read;
+  bool projects = true;  // false: its output is the features themselves
 };
 const std::vector<HeadEntry>& head_registry();
-
-// From recipe sections. An encoder section's `weights: FILE.safetensors` loads existing weights after initialisation (import_weights of
-// state.h), `freeze` then freezes stages (backbone_options.h).
-std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed);
-std::shared_ptr<Head> make_head(const Config& section, int64_t feature_dim, uint64_t seed);  // null section: none
 
 }  // namespace debias

@@ -1,5 +1,9 @@
 #include "debias/core/registry.h"
 
+#include <type_traits>
+#include <utility>
+
+#include "debias/core/option_mistakes.h"
 #include "debias/encoders/alexnet.h"
 #include "debias/encoders/backbone_options.h"
 #include "debias/encoders/bagnet.h"
@@ -34,170 +38,134 @@ std::vector<OptionSpec> without_new_defaults(std::vector<OptionSpec> specs) {
   return specs;
 }
 
-EncoderEntry resnet(int depth, const std::string& summary) {
-  const std::string name = fmt::format("resnet{}", depth);
-  const auto make = [depth, name](const Config& section, int64_t in_channels, uint64_t seed) -> std::shared_ptr<Encoder> {
-    const auto options = ResNetOptions::table().read(section_map(section), fmt::format("encoder '{}'", name), {"name"});
-    return std::make_shared<ResNet>(depth, options, in_channels, seed);
+template <class Options>
+BackboneOptions backbone_of(const Options& options) {
+  if constexpr (std::is_base_of_v<BackboneOptions, Options>) return options;
+  return {};
+}
+
+BackboneOptions backbone_of(const TorchScriptOptions& options) {
+  BackboneOptions backbone;
+  backbone.freeze(options.freeze()).freeze_epochs(options.freeze_epochs()).learning_rate(options.learning_rate());
+  return backbone.mean(options.mean()).std(options.std());
+}
+
+template <class Options>
+Options without_files(Options options) {
+  if constexpr (requires { options.weights(); }) options.weights(std::nullopt);
+  if constexpr (requires { options.vectors(); }) options.vectors("");
+  return options;
+}
+
+// No weights are published for the 3x3 stem of small images.
+template <class Options>
+std::optional<PretrainedInput> pretrained_input(const EncoderEntry& entry, const Options& options) {
+  if constexpr (requires { options.stem(); }) {
+    if (options.stem() == Stem::kCifar) return std::nullopt;
+  }
+  std::optional<PretrainedInput> input = entry.pretrained;
+  if constexpr (requires { options.size(); }) {
+    if (input) input->side = options.size();
+  }
+  return input;
+}
+
+template <class Options>
+using MakeEncoder = std::function<std::shared_ptr<Encoder>(const Options& options, int64_t in_channels, uint64_t seed)>;
+
+template <class Options>
+ChosenEncoder chosen_encoder(const EncoderEntry& entry, Config section, const Options& options, const MakeEncoder<Options>& make) {
+  ChosenEncoder chosen{&entry, std::move(section)};
+  chosen.where = chosen.section.prefix();
+  chosen.backbone = backbone_of(options);
+  chosen.weights_file = chosen.backbone.weights().value_or("");
+  if constexpr (requires { options.file(); }) chosen.weights_file = options.file();
+  chosen.pretrained = pretrained_input(entry, options);
+  if constexpr (requires { options.channels(); }) chosen.channels = options.channels();
+  chosen.make = [options, make, backbone = chosen.backbone, where = chosen.where](int64_t in_channels, uint64_t seed) {
+    const std::shared_ptr<Encoder> encoder = make(options, in_channels, seed);
+    if (backbone.weights()) import_weights(*encoder, *backbone.weights());
+    apply_freeze(*encoder, backbone.freeze(), where);
+    return encoder;
   };
-  const auto section_of = [name](const WeightShapes& shapes) {
-    std::optional<Config> section = resnet_section(shapes);
-    return section && section->find("name")->text() == name ? section : std::nullopt;
+  chosen.without_weights = [&entry, options, make, section = chosen.section] {
+    Config left = section;
+    for (const char* key : {"weights", "vectors"}) left.erase(key);
+    return chosen_encoder<Options>(entry, std::move(left), without_files(options), make);
   };
-  EncoderEntry entry{name, {}, summary, without_new_defaults(ResNetOptions::table().specs()), make};
-  entry.pretrained = imagenet_input();
+  return chosen;
+}
+
+template <class Options>
+EncoderEntry encoder_entry(const std::string& name, const std::string& summary, const MakeEncoder<Options>& make) {
+  const auto read = [make](const EncoderEntry& entry, const Config& section) {
+    const std::string what = fmt::format("encoder '{}'", entry.name);
+    const auto options = read_options<Options>(section, what, {"name"});
+    BackboneOptions::table().verify(backbone_of(options), section.prefix() + what);
+    return chosen_encoder<Options>(entry, with_defaults(section, entry.options), options, make);
+  };
+  return {name, {}, summary, Options::table().specs(), read};
+}
+
+template <class Options>
+EncoderEntry entry_without_new_defaults(const std::string& name, const std::string& summary, const MakeEncoder<Options>& make) {
+  EncoderEntry entry = encoder_entry<Options>(name, summary, make);
+  entry.options = without_new_defaults(std::move(entry.options));
+  return entry;
+}
+
+template <class Options>
+EncoderEntry pretrained_entry(const std::string& name, const std::string& summary, const MakeEncoder<Options>& make,
+                              const PretrainedInput& input, std::optional<Config> (*section_of)(const WeightShapes&)) {
+  EncoderEntry entry = encoder_entry<Options>(name, summary, make);
+  entry.pretrained = input;
   entry.section_of = section_of;
   return entry;
 }
 
-EncoderEntry simple_convnet() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    const auto options = SimpleConvNetOptions::table().read(section_map(section), "encoder 'simple_convnet'", {"name"});
-    return make_simple_convnet(options, in_channels, seed);
+EncoderEntry resnet(int depth, const std::string& summary) {
+  const std::string name = fmt::format("resnet{}", depth);
+  const auto make = [depth](const ResNetOptions& options, int64_t in_channels, uint64_t seed) {
+    return std::make_shared<ResNet>(depth, options, in_channels, seed);
   };
-  return {"simple_convnet",
-          {},
-          "four 7x7 convolutions without pooling, 128 features (Bahng et al. 2020), for 28x28 digits",
-          without_new_defaults(SimpleConvNetOptions::table().specs()),
-          make};
-}
-
-EncoderEntry bagnet18() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    return make_bagnet18(BagNetOptions::table().read(section_map(section), "encoder 'bagnet18'", {"name"}), in_channels, seed);
-  };
-  return {"bagnet18",
-          {},
-          "512 features that each see 5x5 pixels (Bahng et al. 2020), for bias models",
-          without_new_defaults(BagNetOptions::table().specs()),
-          make};
-}
-
-EncoderEntry alexnet_half() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    const auto options = AlexNetHalfOptions::table().read(section_map(section), "encoder 'alexnet_half'", {"name"});
-    return make_alexnet_half(options, in_channels, seed);
-  };
-  return {"alexnet_half",
-          {},
-          "the convolutions of an AlexNet of half the channels, 4608 features (Tian et al. 2020), for views of 224x224",
-          without_new_defaults(AlexNetHalfOptions::table().specs()),
-          make};
-}
-
-EncoderEntry mobilenet_v2() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    const auto options = MobileNetV2Options::table().read(section_map(section), "encoder 'mobilenet_v2'", {"name"});
-    return make_mobilenet_v2(options, in_channels, seed);
-  };
-  EncoderEntry entry{"mobilenet_v2", {}, "MobileNetV2 (Sandler et al. 2018), 1280 features", MobileNetV2Options::table().specs(), make};
+  EncoderEntry entry = entry_without_new_defaults<ResNetOptions>(name, summary, make);
   entry.pretrained = imagenet_input();
-  entry.section_of = mobilenet_v2_section;
-  return entry;
-}
-
-EncoderEntry efficientnet_lite0() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    const auto options = EfficientNetLite0Options::table().read(section_map(section), "encoder 'efficientnet_lite0'", {"name"});
-    return make_efficientnet_lite0(options, in_channels, seed);
-  };
-  EncoderEntry entry{"efficientnet_lite0",
-                     {},
-                     "EfficientNet-Lite0 (Tan and Le 2019), timm's or Google's, 1280 features",
-                     EfficientNetLite0Options::table().specs(),
-                     make};
-  entry.pretrained = imagenet_input();
-  entry.section_of = efficientnet_lite0_section;
-  return entry;
-}
-
-EncoderEntry vit_small() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
-    const auto options = VitSmallOptions::table().read(section_map(section), "encoder 'vit_small'", {"name"});
-    return make_vit_small(options, in_channels, seed);
-  };
-  EncoderEntry entry{
-      "vit_small", {}, "ViT-S/16 (Dosovitskiy et al. 2021), 384 features, for images of one size", VitSmallOptions::table().specs(), make};
-  entry.pretrained = unit_input();
-  entry.section_of = vit_small_section;
+  entry.section_of = [depth](const WeightShapes& shapes) { return resnet_section(depth, shapes); };
   return entry;
 }
 
 EncoderEntry torchscript() {
-  const auto make = [](const Config& section, int64_t in_channels, uint64_t) {
-    const auto options = TorchScriptOptions::table().read(section_map(section), "encoder 'torchscript'", {"name"});
-    return make_torchscript(options, in_channels);
-  };
-  EncoderEntry entry{"torchscript",
-                     {},
-                     "a network from a TorchScript file; its code is executed, so its SHA-256 is required",
-                     TorchScriptOptions::table().specs(),
-                     make};
+  const auto make = [](const TorchScriptOptions& options, int64_t in_channels, uint64_t) { return make_torchscript(options, in_channels); };
+  EncoderEntry entry = encoder_entry<TorchScriptOptions>(
+      "torchscript", "a network from a TorchScript file; its code is executed, so its SHA-256 is required", make);
   entry.pretrained = imagenet_input();
   entry.needs_file = true;
   return entry;
 }
 
-EncoderEntry gru() {
-  const auto make = [](const Config& section, int64_t words, uint64_t seed) {
-    return make_gru(GruOptions::table().read(section_map(section), "encoder 'gru'", {"name"}), words, seed);
-  };
-  return {"gru", {},  "sentence encoder: final states of a gated recurrent unit in one or both directions", GruOptions::table().specs(),
-          make,  true};
+template <class Options>
+EncoderEntry sentence_entry(const std::string& name, const std::string& summary, const MakeEncoder<Options>& make) {
+  EncoderEntry entry = encoder_entry<Options>(name, "sentence encoder: " + summary, make);
+  entry.reads_words = true;
+  return entry;
 }
 
-EncoderEntry bag_of_words() {
-  const auto make = [](const Config& section, int64_t words, uint64_t seed) {
-    return make_bag_of_words(BagOfWordsOptions::table().read(section_map(section), "encoder 'bag_of_words'", {"name"}), words, seed);
+template <class Options>
+HeadEntry head_entry(const std::string& name, const std::string& summary,
+                     std::shared_ptr<Head> (*make)(const Options& options, int64_t feature_dim, uint64_t seed)) {
+  const auto read = [make](const HeadEntry& entry, const Config& section) {
+    const auto options = read_options<Options>(section, fmt::format("head '{}'", entry.name), {"name"});
+    const auto make_head = [options, make](int64_t feature_dim, uint64_t seed) { return make(options, feature_dim, seed); };
+    return ChosenHead{&entry, with_defaults(section, entry.options), make_head};
   };
-  return {"bag_of_words", {}, "sentence encoder: sum of the word embeddings", BagOfWordsOptions::table().specs(), make, true};
-}
-
-HeadEntry moco_v3() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
-    return make_moco_v3_head(MocoV3HeadOptions::table().read(section_map(section), "head 'moco_v3'", {"name"}), feature_dim, seed);
-  };
-  return {"moco_v3",
-          {},
-          "linear layers without bias, each with batch normalisation, ReLU between them",
-          MocoV3HeadOptions::table().specs(),
-          make};
-}
-
-HeadEntry simclr() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
-    return make_simclr_head(SimclrHeadOptions::table().read(section_map(section), "head 'simclr'", {"name"}), feature_dim, seed);
-  };
-  return {"simclr", {}, "linear without bias, batch normalisation, ReLU, linear", SimclrHeadOptions::table().specs(), make};
-}
-
-HeadEntry mlp() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
-    return make_mlp_head(MlpHeadOptions::table().read(section_map(section), "head 'mlp'", {"name"}), feature_dim, seed);
-  };
-  return {"mlp", {}, "linear, ReLU, linear; the hidden layer is as wide as the features", MlpHeadOptions::table().specs(), make};
-}
-
-HeadEntry linear() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
-    return make_linear_head(LinearHeadOptions::table().read(section_map(section), "head 'linear'", {"name"}), feature_dim, seed);
-  };
-  return {"linear", {}, "one linear layer", LinearHeadOptions::table().specs(), make};
-}
-
-HeadEntry alexnet() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
-    return make_alexnet_head(AlexNetHeadOptions::table().read(section_map(section), "head 'alexnet'", {"name"}), feature_dim, seed);
-  };
-  return {"alexnet", {}, "twice linear, batch normalisation, ReLU; then linear", AlexNetHeadOptions::table().specs(), make};
+  return {name, {}, summary, Options::table().specs(), read};
 }
 
 HeadEntry none() {
-  const auto make = [](const Config& section, int64_t feature_dim, uint64_t) {
-    NoHeadOptions::table().read(section_map(section), "head 'none'", {"name"});
-    return make_no_head(feature_dim);
-  };
-  return {"none", {}, "the features themselves", NoHeadOptions::table().specs(), make};
+  HeadEntry entry = head_entry<NoHeadOptions>(
+      "none", "the features themselves", [](const NoHeadOptions&, int64_t feature_dim, uint64_t) { return make_no_head(feature_dim); });
+  entry.projects = false;
+  return entry;
 }
 
 }  // namespace
@@ -207,37 +175,58 @@ const std::vector<EncoderEntry>& encoder_registry() {
       resnet(18, "ResNet-18 (He et al. 2016), 8 x width features"),
       resnet(34, "ResNet-34 (He et al. 2016), 8 x width features"),
       resnet(50, "ResNet-50 (He et al. 2016, stride on the 3x3), 32 x width features"),
-      simple_convnet(),
-      bagnet18(),
-      alexnet_half(),
-      mobilenet_v2(),
-      efficientnet_lite0(),
-      vit_small(),
+      entry_without_new_defaults<SimpleConvNetOptions>(
+          "simple_convnet", "four 7x7 convolutions without pooling, 128 features (Bahng et al. 2020), for 28x28 digits",
+          make_simple_convnet),
+      entry_without_new_defaults<BagNetOptions>("bagnet18", "512 features that each see 5x5 pixels (Bahng et al. 2020), for bias models",
+                                                make_bagnet18),
+      entry_without_new_defaults<AlexNetHalfOptions>(
+          "alexnet_half", "the convolutions of an AlexNet of half the channels, 4608 features (Tian et al. 2020), for views of 224x224",
+          make_alexnet_half),
+      pretrained_entry<MobileNetV2Options>("mobilenet_v2", "MobileNetV2 (Sandler et al. 2018), 1280 features", make_mobilenet_v2,
+                                           imagenet_input(), mobilenet_v2_section),
+      pretrained_entry<EfficientNetLite0Options>("efficientnet_lite0",
+                                                 "EfficientNet-Lite0 (Tan and Le 2019), timm's or Google's, 1280 features",
+                                                 make_efficientnet_lite0, imagenet_input(), efficientnet_lite0_section),
+      pretrained_entry<VitSmallOptions>("vit_small", "ViT-S/16 (Dosovitskiy et al. 2021), 384 features, for images of one size",
+                                        make_vit_small, unit_input(), vit_small_section),
       torchscript(),
-      gru(),
-      bag_of_words(),
+      sentence_entry<GruOptions>("gru", "final states of a gated recurrent unit in one or both directions", make_gru),
+      sentence_entry<BagOfWordsOptions>("bag_of_words", "sum of the word embeddings", make_bag_of_words),
   };
   return registry;
 }
 
 const std::vector<HeadEntry>& head_registry() {
-  static const std::vector<HeadEntry> registry = {simclr(), mlp(), linear(), alexnet(), moco_v3(), none()};
+  static const std::vector<HeadEntry> registry = {
+      head_entry("simclr", "linear without bias, batch normalisation, ReLU, linear", make_simclr_head),
+      head_entry("mlp", "linear, ReLU, linear; the hidden layer is as wide as the features", make_mlp_head),
+      head_entry("linear", "one linear layer", make_linear_head),
+      head_entry("alexnet", "twice linear, batch normalisation, ReLU; then linear", make_alexnet_head),
+      head_entry("moco_v3", "linear layers without bias, each with batch normalisation, ReLU between them", make_moco_v3_head),
+      none(),
+  };
   return registry;
 }
 
-std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed) {
-  const auto& entry = named_entry(encoder_registry(), section, "encoder");
-  auto encoder = entry.make(section, in_channels, seed);
-  if (entry.reads_words) return encoder;
-  const BackboneOptions options = backbone_options(section);
-  if (options.weights()) import_weights(*encoder, *options.weights());
-  apply_freeze(*encoder, options.freeze(), section.prefix());
-  return encoder;
+std::optional<InputNormalisation> ChosenEncoder::normalisation() const {
+  if (backbone.mean()) return InputNormalisation{*backbone.mean(), *backbone.std(), true};
+  if (!pretrained || weights_file.empty()) return std::nullopt;
+  return InputNormalisation{pretrained->mean, pretrained->std, false};
 }
 
-std::shared_ptr<Head> make_head(const Config& section, int64_t feature_dim, uint64_t seed) {
-  const auto& entry = named_entry(head_registry(), section, "head", section.is_null() ? "none" : "");
-  return entry.make(section, feature_dim, seed);
+ChosenEncoder read_encoder(const Config& section) {
+  const EncoderEntry& entry = named_entry(encoder_registry(), section, "encoder");
+  return entry.read(entry, section_map(section));
+}
+
+bool ChosenHead::projects() const { return entry != nullptr && entry->projects; }
+
+ChosenHead read_head(const Config& section) {
+  const HeadEntry& entry = named_entry(head_registry(), section, "head", section.is_null() ? "none" : "");
+  ChosenHead chosen = entry.read(entry, section.is_null() ? Config::map() : section_map(section));
+  if (!entry.projects) chosen.section.set("name", Config::scalar(entry.name));
+  return chosen;
 }
 
 }  // namespace debias

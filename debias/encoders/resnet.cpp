@@ -156,7 +156,7 @@ std::vector<EncoderStage> ResNet::stages() const {
   return stages;
 }
 
-std::optional<Config> resnet_section(const WeightShapes& shapes) {
+std::optional<Config> resnet_section(int depth, const WeightShapes& shapes) {
   const auto channels = [&](const std::string& key) {
     const auto found = shapes.find(key);
     return found == shapes.end() || found->second.size() != 4 ? 0 : found->second[0];
@@ -167,8 +167,7 @@ std::optional<Config> resnet_section(const WeightShapes& shapes) {
   int blocks = 0;
   while (channels(fmt::format("layer3.{}.conv1.weight", blocks)) > 0) ++blocks;
   const bool bottleneck = channels("layer1.0.conv3.weight") > 0;
-  const int depth = blocks == 2 && !bottleneck ? 18 : blocks != 6 ? 0 : bottleneck ? 50 : 34;
-  if (depth == 0) return std::nullopt;
+  if (depth != (blocks == 2 && !bottleneck ? 18 : blocks != 6 ? 0 : bottleneck ? 50 : 34)) return std::nullopt;
   Config section = Config::map({{"name", Config::string(fmt::format("resnet{}", depth))}});
   section.set("stem", Config::scalar(std::string(enum_name(stem->second[3] == 7 ? Stem::kImageNet : Stem::kCifar))));
   if (width != 64) section.set("width", Config::integer(width));

@@ -60,7 +60,7 @@ class ResidualBlock;
 
 class ResNet final : public Encoder {
  public:
-  // `depth` is 18, 34 or 50; the options of BackboneOptions are only recorded (make_encoder reads the file).
+  // `depth` is 18, 34 or 50; the options of BackboneOptions are only recorded (ChosenEncoder::make reads the file).
   ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uint64_t seed);
 
   torch::Tensor forward(const torch::Tensor& images) override;
@@ -80,7 +80,7 @@ class ResNet final : public Encoder {
   std::vector<std::vector<std::shared_ptr<ResidualBlock>>> stages_;
 };
 
-// Section of a ResNet-18, -34 or -50 whose weights have these keys, with non-default options; nothing for others.
-std::optional<Config> resnet_section(const WeightShapes& shapes);
+// Section of a ResNet of this depth whose weights have these keys, with non-default options; nothing for others.
+std::optional<Config> resnet_section(int depth, const WeightShapes& shapes);
 
 }  // namespace debias

@@ -134,7 +134,7 @@ Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const s
                     {"section", split.section.to_json()},
                     {"images", to_json(fingerprint(*split.images, split.section, Verify::kListing))}});
   }
-  return {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.weights())},
+  return {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.encoder.weights_file)},
           {"views", views.config().to_json()},    {"precision", enum_name(asked.precision)},
           {"raw", asked.cells == CsvCells::kRaw}, {"data", std::move(data)}};
 }
@@ -194,7 +194,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   const bool some_labels = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().class_names.empty(); });
   std::string csv = with_bias ? "path,label,bias,split\n" : "path,label,split\n";
   std::vector<at::Tensor> parts;
-  Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.name()}, {"splits", Json::object()}};
+  Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.encoder.entry->name}, {"splits", Json::object()}};
   for (const FolderSplit& split : splits) {
     const Features features =
         labelled(extract_features(*encoder, split.images, views, options, progress, copies), some_labels, log, split.name);

@@ -11,7 +11,6 @@
 #include "debias/core/registry.h"
 #include "debias/core/safetensors.h"
 #include "debias/core/start_of_path.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/recipe/recipe.h"
@@ -26,23 +25,19 @@ bool looks_like_a_path(const std::string& text) {
   return ends_as_recipe(text) || text.ends_with(".safetensors") || text.find('/') != std::string::npos;
 }
 
-const EncoderEntry& image_entry(const Config& section, const std::string& option) {
-  const auto& entry = named_entry(encoder_registry(), section, "encoder");
-  if (entry.reads_words) throw usage_error("{}: encoder '{}' reads sentences; give one of images", option, entry.name);
-  return entry;
-}
-
-void require_weights(const Config& section, const std::string& option) {
-  const EncoderEntry& entry = image_entry(section, option);
-  if (entry.needs_file || backbone_options(section).weights()) return;
-  throw usage_error("{}: encoder '{}' has no weights, so its features would be random; add weights: F.safetensors", option, entry.name);
+void require_weights(const ChosenEncoder& encoder, const std::string& option) {
+  const std::string& name = encoder.entry->name;
+  if (encoder.entry->reads_words) throw usage_error("{}: encoder '{}' reads sentences; give one of images", option, name);
+  if (!encoder.weights_file.empty()) return;
+  throw usage_error("{}: encoder '{}' has no weights, so its features would be random; add weights: F.safetensors", option, name);
 }
 
 FrozenEncoder of_recipe(const std::string& path, const std::string& option) {
-  const Recipe recipe = read_recipe(read_yaml_file(path));
-  FrozenEncoder frozen{recipe.encoder, recipe.views_section, {path}};
+  const Config root = read_yaml_file(path);
+  const Recipe recipe = read_recipe(root);
+  FrozenEncoder frozen{section_map(*root.find("encoder")), recipe.encoder, recipe.views_section, {path}};
   frozen.views.set("eval", recipe.eval_views);
-  require_weights(frozen.section, option);
+  require_weights(frozen.encoder, option);
   return frozen;
 }
 
@@ -58,17 +53,17 @@ FrozenEncoder of_weights(const std::string& path, const std::string& option) {
     throw data_error("{}: the keys of '{}' match no supported encoder (debias list encoders); give the model as TorchScript", option, path);
   }
   section->set("weights", Config::string(path));
-  return {std::move(*section), {}};
+  return {*section, read_encoder(*section), {}};
 }
 
 // `eval_is_given`: the changes have all of `eval`, so that the side of the weights need not be known.
 Config views_of_weights(const FrozenEncoder& frozen, bool eval_is_given) {
   Config views = parse_yaml("{preset: none}", "");
   if (!eval_is_given) {
-    const int64_t side = pretrained_side(frozen.section);
+    const int64_t side = pretrained_side(frozen.encoder);
     views.set("eval", parse_yaml(fmt::format("{{resize: {{size: {}}}, center_crop: {{size: {}}}}}", side * 8 / 7, side), ""));
   }
-  if (const auto asked = input_normalisation(frozen.section)) {
+  if (const auto asked = frozen.encoder.normalisation()) {
     Config normalize = Config::map();
     normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
     normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
@@ -101,15 +96,6 @@ Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
 
 }  // namespace
 
-std::string FrozenEncoder::weights() const {
-  for (const char* key : {"weights", "file"}) {
-    if (const Config* path = section.find(key)) return path->text();
-  }
-  return "";
-}
-
-std::string FrozenEncoder::name() const { return section_name(section, "encoder"); }
-
 FrozenEncoder frozen_encoder(const std::string& text, const std::string& option) {
   std::error_code ignored;  // a long section is not a file name
   if (fs::is_directory(text, ignored)) {
@@ -123,40 +109,36 @@ FrozenEncoder frozen_encoder(const std::string& text, const std::string& option)
     const Config section = parse_yaml(text, option);
     if (!section.is_map() && looks_like_a_path(text)) throw data_error("{}: '{}': no such file{}", option, text, start_of(text));
     frozen.section = section_map(section);
-    require_weights(frozen.section, option);
+    frozen.encoder = read_encoder(section);
+    require_weights(frozen.encoder, option);
   }
-  frozen.files.push_back(frozen.weights());
+  frozen.files.push_back(frozen.encoder.weights_file);
   return frozen;
 }
 
 std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t channels) {
-  auto encoder = make_encoder(frozen.section, channels, 1);
+  auto encoder = frozen.encoder.make(channels, 1);
   encoder->eval();
   return encoder;
 }
 
-int64_t pretrained_side(const Config& section) {
-  const auto& entry = named_entry(encoder_registry(), section, "encoder");
-  if (!entry.pretrained || has_small_stem(entry, section)) {
-    throw usage_error("encoder '{}': the image size of its weights is unknown; give a recipe, whose views define it", entry.name);
-  }
-  const Config* size = section.find("size");
-  int64_t side = entry.pretrained->side;
-  if (size != nullptr) parse_integer(size->text(), &side);
-  return side;
+int64_t pretrained_side(const ChosenEncoder& encoder) {
+  if (encoder.pretrained) return encoder.pretrained->side;
+  throw usage_error("encoder '{}': the image size of its weights is unknown; give a recipe, whose views define it", encoder.entry->name);
 }
 
 ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, const DatasetInfo& images) {
   ViewPipeline pipeline = eval_views(changed_views(frozen, images), images);
   const auto tall = pipeline.output_size(307, 211), wide = pipeline.output_size(211, 307);
   if (tall != wide && (images.height == 0 || images.width == 0)) {
-    throw usage_error("encoder '{}': its recipe's views do not resize images; give it views.eval with a resize and a crop", frozen.name());
+    throw usage_error("encoder '{}': its recipe's views do not resize images; give it views.eval with a resize and a crop",
+                      frozen.encoder.entry->name);
   }
   const auto side = encoder.image_side();
   const auto size = images.height > 0 ? pipeline.output_size(images.height, images.width) : tall;
   if (side && (size.first != *side || size.second != *side)) {
-    throw usage_error("encoder '{}': the recipe's evaluation views have {}x{} pixels and it takes {}x{}; change views.eval", frozen.name(),
-                      size.first, size.second, *side, *side);
+    throw usage_error("encoder '{}': the recipe's evaluation views have {}x{} pixels and it takes {}x{}; change views.eval",
+                      frozen.encoder.entry->name, size.first, size.second, *side, *side);
   }
   return pipeline;
 }

@@ -6,7 +6,6 @@
 #include "debias/core/foreign_file.h"
 #include "debias/core/start_of_path.h"
 #include "debias/data/dataset.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 #include "debias/results/training_speed.h"
 #include "debias/train/state/checkpoint.h"
@@ -43,10 +42,8 @@ int64_t words_of_tables(const SafetensorsFile& file) {
 
 // Of the images. An encoder of any architecture has an option that says it; two networks that share the images (method cmc) read a part of
 // the channels each.
-int64_t channels_of(const Config& encoder, const SafetensorsFile& file) {
-  int64_t asked = 0;
-  const Config* written = encoder.find("channels");
-  if (written != nullptr && parse_integer(written->text(), &asked)) return asked;
+int64_t channels_of(const ChosenEncoder& encoder, const SafetensorsFile& file) {
+  if (encoder.channels) return *encoder.channels;
   const int64_t second = channels_under(file, "encoder.second.");
   const int64_t channels = second > 0 ? channels_under(file, "encoder.first.") + second : channels_under(file, "encoder.");
   if (channels == 0) throw data_error("opening checkpoint '{}': it has no convolution of an encoder", file.path());
@@ -84,8 +81,7 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   run.data = checkpoint.data;
   Recipe recipe = read_recipe(run.recipe);
   run.words = words_of_tables(checkpoint.file);
-  if (run.words == 0) recipe.encoder = without_weights(recipe.encoder);  // they come from the checkpoint
-  recipe.encoder.erase("vectors");                                       // likewise
+  recipe.encoder = recipe.encoder.without_weights();  // they come from the checkpoint
   run.seed = recipe.seed;
   const TensorEntry* classifier = checkpoint.file.find("classifier.weight");
   run.channels = run.words > 0 ? 0 : channels_of(recipe.encoder, checkpoint.file);

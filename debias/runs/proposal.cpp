@@ -79,7 +79,7 @@ struct Start {
 Start pretrained_start(const std::string& from, const FolderSurvey& survey) {
   const FrozenEncoder frozen = frozen_encoder(from, "init: --from");
   if (!frozen.views.is_null()) throw usage_error("init: --from {}: it is already a recipe; give the file of weights, or a section", from);
-  const int64_t channels = make_dataset(survey.train)->info().channels, side = pretrained_side(frozen.section);
+  const int64_t channels = make_dataset(survey.train)->info().channels, side = pretrained_side(frozen.encoder);
   const auto encoder = opened_encoder(frozen, channels);
   Start start{fine_tuned_networks(frozen.section, side, encoder->image_side().has_value())};
   const at::NoGradGuard no_grad;

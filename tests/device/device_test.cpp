@@ -341,7 +341,7 @@ TEST_F(OnTheDouble, ProtocolsGiveTheCpusMetrics) {
 // Batches go round the devices, in the order of the images.
 TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
   const TrainInput input = input_for(small_config("x"));
-  const auto open = [&] { return make_encoder(input.recipe.encoder, 3, 7); };
+  const auto open = [&] { return input.recipe.encoder.make(3, 7); };
   const ViewPipeline views = eval_views(input.recipe.views_section, input.dataset->info());
   const auto values = [&](c10::Device device) {
     const auto encoder = open();

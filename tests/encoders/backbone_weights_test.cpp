@@ -26,10 +26,10 @@ class BackboneWeights : public testing::Test {
   }
 
   std::string data_message(const std::string& yaml) const {
-    return without_path(data_error_of([&] { make_encoder(section(yaml), 3, 1); }));
+    return without_path(data_error_of([&] { read_encoder(section(yaml)).make(3, 1); }));
   }
   std::string usage_message(const std::string& yaml) const {
-    return without_path(usage_error_of([&] { make_encoder(section(yaml), 3, 1); }));
+    return without_path(usage_error_of([&] { read_encoder(section(yaml)).make(3, 1); }));
   }
 
   std::string without_path(std::string text) const {
@@ -46,7 +46,7 @@ class GoldenFeatures : public BackboneWeights, public testing::WithParamInterfac
 TEST_P(GoldenFeatures, AreThoseOfTheProjectThatPublishesTheKeys) {
   const GoldenBackbone golden(GetParam());
   write_weights_file(path(), golden.weights);
-  const auto encoder = make_encoder(section(golden.section()), 3, 1);
+  const auto encoder = read_encoder(section(golden.section())).make(3, 1);
   encoder->eval();
   const at::NoGradGuard no_grad;
   const at::Tensor expected = golden.features();
@@ -113,7 +113,7 @@ TEST_F(BackboneWeights, KeysOfEfficientnetPytorchNeedGooglesPadding) {
   const auto told = section_of_weights(SafetensorsFile::open(path()));
   ASSERT_TRUE(told.has_value());
   EXPECT_EQ(*told, parse_yaml(golden.section(), ""));
-  const auto encoder = make_encoder(section(golden.section()), 3, 1);
+  const auto encoder = read_encoder(section(golden.section())).make(3, 1);
   encoder->eval();
   const at::NoGradGuard no_grad;
   const at::Tensor expected = golden.features();
@@ -125,13 +125,13 @@ TEST_F(BackboneWeights, KeysOfEfficientnetPytorchNeedGooglesPadding) {
 
 TEST_F(BackboneWeights, HalfPrecisionIsWidenedAndMissingCountersAreZero) {
   NamedWeights weights;
-  const auto source = make_encoder(parse_yaml("{name: resnet18, width: 8}", ""), 3, 1);
+  const auto source = read_encoder(parse_yaml("{name: resnet18, width: 8}", "")).make(3, 1);
   for (const auto& [name, tensor] : named_state(*source)) {
     if (name.ends_with("num_batches_tracked")) continue;
     weights.emplace_back("module." + name, tensor.detach().to(at::kHalf));
   }
   write_weights_file(path(), weights);
-  const auto encoder = make_encoder(section("{name: resnet18, width: 8}"), 3, 2);
+  const auto encoder = read_encoder(section("{name: resnet18, width: 8}")).make(3, 2);
   const auto found = named_state(*encoder), expected = named_state(*source);
   for (size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].second.scalar_type(), expected[i].second.scalar_type());
@@ -198,13 +198,13 @@ TEST_F(BackboneWeights, ATransformerTakesItsOwnSizeOnly) {
   write_weights_file(path(), golden.weights);
   EXPECT_EQ(data_message("{name: vit_small}"),
             "F: key 'pos_embed': expected float32 [1, 197, 384], found float32 [1, 17, 384]; the file is of {name: vit_small, size: 64}");
-  const auto encoder = make_encoder(section("{name: vit_small, size: 64}"), 3, 1);
+  const auto encoder = read_encoder(section("{name: vit_small, size: 64}")).make(3, 1);
   EXPECT_EQ(encoder->image_side(), 64);
   EXPECT_EQ(usage_error_of([&] {
               encoder->forward(at::zeros({1, 3, 32, 64}));
             }),
             "encoder 'vit_small': images of 32x64 pixels; it takes 64x64");
-  EXPECT_EQ(usage_error_of([] { make_encoder(parse_yaml("{name: vit_small, size: 100}", "r.yaml"), 3, 1); }),
+  EXPECT_EQ(usage_error_of([] { read_encoder(parse_yaml("{name: vit_small, size: 100}", "r.yaml")).make(3, 1); }),
             "r.yaml:1: encoder 'vit_small': size: 100 is not a multiple of 16; give 96");
 }
 

@@ -45,14 +45,14 @@ struct Subject {
 };
 
 Subject encoder_subject(const Config& section, uint64_t seed) {
-  auto encoder = make_encoder(section, 3, seed);
+  auto encoder = read_encoder(section).make(3, seed);
   const int64_t side = section_name(section, "encoder") == "alexnet_half" ? 71 : 16;  // it needs 63
   return {encoder, [encoder](const at::Tensor& x) { return encoder->forward(x); }, input({5, 3, side, side}), encoder->feature_dim(),
           encoder->config()};
 }
 
 Subject head_subject(const Config& section, uint64_t seed) {
-  auto head = make_head(section, kFeatures, seed);
+  auto head = read_head(section).make(kFeatures, seed);
   return {head, [head](const at::Tensor& x) { return head->forward(x); }, input({5, kFeatures}), head->output_dim(), head->config()};
 }
 
@@ -201,13 +201,13 @@ TEST_P(EncoderContract, UnknownOptionsAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Registry, EncoderContract, testing::ValuesIn(cases()), [](const auto& entry) { return entry.param.name; });
 
 TEST(EncoderRegistry, ABareWordIsASection) {
-  EXPECT_EQ(make_encoder(Config::scalar("simple_convnet"), 1, 1)->feature_dim(), 128);
-  EXPECT_EQ(make_head(Config::scalar("none"), 9, 1)->output_dim(), 9);
-  EXPECT_EQ(make_head(Config(), 9, 1)->config().find("name")->text(), "none");
+  EXPECT_EQ(read_encoder(Config::scalar("simple_convnet")).make(1, 1)->feature_dim(), 128);
+  EXPECT_EQ(read_head(Config::scalar("none")).make(9, 1)->output_dim(), 9);
+  EXPECT_EQ(read_head(Config()).make(9, 1)->config().find("name")->text(), "none");
 }
 
 std::string message(const std::string& yaml, int64_t in_channels = 3) {
-  return usage_error_of([&] { make_encoder(parse_yaml(yaml, "r.yaml"), in_channels, 1); });
+  return usage_error_of([&] { read_encoder(parse_yaml(yaml, "r.yaml")).make(in_channels, 1); });
 }
 
 TEST(EncoderRegistry, MistakesAreNamed) {
@@ -216,7 +216,7 @@ TEST(EncoderRegistry, MistakesAreNamed) {
   EXPECT_EQ(message("{name: resnet18, width: 0}"), "r.yaml:1: encoder 'resnet18': width: 0 is out of range; give a value in [1, 1024]");
   EXPECT_EQ(message("{name: resnet18, stem: cifer}"), "r.yaml:1: encoder 'resnet18': stem: unknown value 'cifer'; did you mean 'cifar'?");
   EXPECT_EQ(message("resnet18", 0), "encoder 'resnet18': images of 0 channels; it needs at least 1");
-  EXPECT_THROW(make_head(parse_yaml("{name: simclr, hidden_dim: 0}", "r.yaml"), 4, 1), Error);
+  EXPECT_THROW(read_head(parse_yaml("{name: simclr, hidden_dim: 0}", "r.yaml")).make(4, 1), Error);
 }
 
 }  // namespace contract_test

@@ -50,7 +50,7 @@ struct Case {
 
 class Folded : public testing::TestWithParam<Case> {
  protected:
-  Folded() : encoder_(make_encoder(parse_yaml(GetParam().section, "r.yaml"), 3, 1)) {
+  Folded() : encoder_(read_encoder(parse_yaml(GetParam().section, "r.yaml")).make(3, 1)) {
     settle(*encoder_);
     encoder_->eval();
   }

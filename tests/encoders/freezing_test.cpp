@@ -15,7 +15,7 @@
 namespace debias {
 namespace freezing_test {
 
-std::shared_ptr<Encoder> encoder(const std::string& yaml) { return make_encoder(parse_yaml(yaml, "r.yaml"), 3, 1); }
+std::shared_ptr<Encoder> encoder(const std::string& yaml) { return read_encoder(parse_yaml(yaml, "r.yaml")).make(3, 1); }
 
 std::map<std::string, at::Tensor> copied_state(const Encoder& encoder) {
   std::map<std::string, at::Tensor> copies;
@@ -118,7 +118,7 @@ TEST(RateFactors, FallFromStageToStage) {
 }
 
 TEST(InputNormalisation, BelongsToTheWeights) {
-  const auto of = [](const std::string& yaml) { return input_normalisation(parse_yaml(yaml, "r.yaml")); };
+  const auto of = [](const std::string& yaml) { return read_encoder(parse_yaml(yaml, "r.yaml")).normalisation(); };
   EXPECT_FALSE(of("resnet18").has_value());
   EXPECT_FALSE(of("gru").has_value());
   EXPECT_FALSE(of("{name: resnet18, weights: a.safetensors}").has_value());  // of a run of one's own

@@ -110,7 +110,7 @@ class Model {
 };
 
 std::shared_ptr<Encoder> trained(const std::string& section, int64_t channels) {
-  const auto encoder = make_encoder(parse_yaml(section, ""), channels, 1);
+  const auto encoder = read_encoder(parse_yaml(section, "")).make(channels, 1);
   const at::NoGradGuard no_grad;
   int64_t number = 0;
   for (const auto& [name, tensor] : named_state(*encoder)) {  // batch normalisation that does something

@@ -16,9 +16,11 @@ at::Tensor some_ids() { return at::tensor({1, 2, 3, 4, 0, -1, 3, -1, -1}, at::kL
 std::shared_ptr<Encoder> gru(const std::vector<std::string>& options = {}, uint64_t seed = 1) {
   Config section = parse_yaml("{name: gru, embedding: 6, features: 8}", "r.yaml");
   for (const auto& option : options) section.assign(option);
-  return make_encoder(section, 5, seed);
+  return read_encoder(section).make(5, seed);
 }
-std::shared_ptr<Encoder> bag(uint64_t seed = 1) { return make_encoder(parse_yaml("{name: bag_of_words, features: 8}", "r.yaml"), 5, seed); }
+std::shared_ptr<Encoder> bag(uint64_t seed = 1) {
+  return read_encoder(parse_yaml("{name: bag_of_words, features: 8}", "r.yaml")).make(5, seed);
+}
 
 TEST(SentenceEncoders, GiveARowASentence) {
   for (const auto& encoder : {gru(), gru({"direction=forward"}), gru({"cell=torch"}), bag()}) {

@@ -16,7 +16,7 @@ using State = std::vector<std::pair<std::string, torch::Tensor>>;
 const char* const kSection = "{name: resnet18, width: 8}";
 
 std::shared_ptr<Encoder> encoder(uint64_t seed, const std::string& section = kSection) {
-  return make_encoder(parse_yaml(section, "r.yaml"), 3, seed);
+  return read_encoder(parse_yaml(section, "r.yaml")).make(3, seed);
 }
 
 class WeightFile : public testing::Test {
@@ -32,7 +32,7 @@ class WeightFile : public testing::Test {
   std::shared_ptr<Encoder> with_weights(uint64_t seed) {
     Config section = parse_yaml(kSection, "r.yaml");
     section.set("weights", Config::string(path_));
-    return make_encoder(section, 3, seed);
+    return read_encoder(section).make(3, seed);
   }
 
   // The message of loading into an encoder, which must be unchanged by the failure.

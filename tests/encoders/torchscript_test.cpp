@@ -48,7 +48,7 @@ class TorchScriptFile : public testing::Test {
   }
 
   std::string message(const Config& asked) const {
-    std::string text = data_error_of([&] { make_encoder(asked, 3, 1); });
+    std::string text = data_error_of([&] { read_encoder(asked).make(3, 1); });
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     if (const size_t at = text.find(path()); at != std::string::npos) text.replace(at, path().size(), "F");
     return text;
@@ -59,7 +59,7 @@ class TorchScriptFile : public testing::Test {
 
 TEST_F(TorchScriptFile, ComputesWhatItsGraphSays) {
   save(kPools);
-  const auto encoder = make_encoder(section(), 3, 1);
+  const auto encoder = read_encoder(section()).make(3, 1);
   EXPECT_EQ(encoder->feature_dim(), 4);
   EXPECT_EQ(encoder->image_side(), 8);
   const at::Tensor images = at::sin(at::arange(2 * 3 * 64, at::kFloat)).reshape({2, 3, 8, 8});
@@ -69,7 +69,7 @@ TEST_F(TorchScriptFile, ComputesWhatItsGraphSays) {
 
 TEST_F(TorchScriptFile, ItsParametersAreTrainedAndStored) {
   save(kPools);
-  const auto encoder = make_encoder(section(), 3, 1);
+  const auto encoder = read_encoder(section()).make(3, 1);
   const auto state = named_state(*encoder);
   ASSERT_EQ(state.size(), 2u);
   EXPECT_EQ(state[0].first, "weight");
@@ -83,7 +83,7 @@ TEST_F(TorchScriptFile, ItsParametersAreTrainedAndStored) {
     encoder->parameters()[0].mul_(3);  // as an optimizer would
   }
   EXPECT_TRUE(at::allclose(encoder->forward(images), 3 * before));
-  const auto frozen = make_encoder(section(", freeze: all"), 3, 1);
+  const auto frozen = read_encoder(section(", freeze: all")).make(3, 1);
   EXPECT_FALSE(frozen->forward(images).requires_grad());
 }
 
@@ -94,10 +94,10 @@ TEST_F(TorchScriptFile, IsOpenedWithItsDigestAlone) {
   EXPECT_EQ(message(other), "F: its SHA-256 is " + digest() + ", not " + std::string(64, 'a') +
                                 " as encoder 'torchscript' says; a file is run only with its own digest");
   other.set("sha256", Config::string("abc"));
-  EXPECT_NE(usage_error_of([&] { make_encoder(other, 3, 1); }).find("expected 64 lower-case hexadecimal digits, found 'abc'"),
+  EXPECT_NE(usage_error_of([&] { read_encoder(other).make(3, 1); }).find("expected 64 lower-case hexadecimal digits, found 'abc'"),
             std::string::npos);
   other.erase("file");
-  EXPECT_NE(usage_error_of([&] { make_encoder(other, 3, 1); }).find("no file is given"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { read_encoder(other).make(3, 1); }).find("no file is given"), std::string::npos);
 }
 
 TEST_F(TorchScriptFile, OtherInputsOutputsAndSizesAreRejected) {
@@ -114,7 +114,7 @@ TEST_F(TorchScriptFile, OtherInputsOutputsAndSizesAreRejected) {
   save(kPools, at::kDouble);
   EXPECT_EQ(message(section()), "F: parameter 'weight' is of type Double; save the model in float32 (model.float())");
   save(kPools);
-  EXPECT_EQ(usage_error_of([&] { make_encoder(section(), 1, 1); }),
+  EXPECT_EQ(usage_error_of([&] { read_encoder(section()).make(1, 1); }),
             "encoder 'torchscript': images of 1 channels; " + path() + " takes 3 (channels)");
 }
 

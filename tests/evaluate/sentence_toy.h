@@ -31,8 +31,8 @@ class SentenceToy {
     books_ = std::make_shared<Sentences>(options);
     const Config bag = parse_yaml("{name: bag_of_words, features: 6}", "");
     const int64_t words = books_->vocabulary().size();
-    reader_ = std::make_shared<SentenceReader>(SentenceReader{sentence_pair(make_encoder(bag, words, 1), make_encoder(bag, words, 2)),
-                                                              Vocabulary(books_->vocabulary().words()), true});
+    reader_ = std::make_shared<SentenceReader>(SentenceReader{
+        sentence_pair(read_encoder(bag).make(words, 1), read_encoder(bag).make(words, 2)), Vocabulary(books_->vocabulary().words()), true});
     input_.encoder = reader_->encoder;
     input_.sentences = sentence_input({reader_}, Progress::silent());
     input_.sentences->judged = {{"test", books_}};

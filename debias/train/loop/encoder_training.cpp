@@ -2,7 +2,6 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/clock_text.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/train/loop/epoch_line.h"
 #include "debias/train/state/resume_check.h"
 
@@ -25,7 +24,7 @@ class ModelObserver final : public EpochObserver {
 }  // namespace
 
 EncoderTraining::EncoderTraining(const TrainInput& input)
-    : input_(input), recipe_(input.recipe), frozen_epochs_(backbone_options(input.recipe.encoder).freeze_epochs()) {
+    : input_(input), recipe_(input.recipe), frozen_epochs_(input.recipe.encoder.backbone.freeze_epochs()) {
   for (const auto& observer : input.observers) observers_.push_back(std::make_unique<ModelObserver>(*observer, parts_.model));
 }
 

@@ -78,11 +78,11 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   use_threads(thread_count(recipe, ranks));
   method.check(recipe, *dataset);
   parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
-  require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.prefix() + "encoder");
+  require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.where + "encoder");
   parts.model.side = method.side_networks(recipe, dataset->info(), parts.model);
   for (const auto& network : parts.model.side) {
     if (network.encoder == nullptr) continue;
-    require_view_size(recipe, *dataset, *network.encoder, fmt::format("{}{} encoder", network.encoder_section.prefix(), network.name));
+    require_view_size(recipe, *dataset, *network.encoder, fmt::format("{}{} encoder", network.chosen_encoder.where, network.name));
   }
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
@@ -131,13 +131,8 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
   root.set("data", std::move(data));
   if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
-  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
-  root.set("encoder", with_defaults(recipe.encoder, encoder.options));
-  const Config head_section = recipe.head.is_null() ? Config::map({{"name", Config::string("none")}}) : recipe.head;
-  const auto& head = named_entry(head_registry(), head_section, "head");
-  Config resolved_head = with_defaults(head_section, head.options);
-  if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
-  root.set("head", std::move(resolved_head));
+  root.set("encoder", recipe.encoder.section);
+  root.set("head", recipe.head.section);
   Config objective = Config::sequence();
   require_terms(recipe, dataset.info());
   for (const auto& term : recipe.objective) objective.items().push_back(term.config());

@@ -168,20 +168,19 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
         where);
   }
   if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
-  if (const Config* weights = recipe.encoder.find("weights"); weights != nullptr && !weights->is_null() && weights->text() != "none") {
-    throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, weights->text());
+  if (const auto& weights = recipe.encoder.backbone.weights()) {
+    throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, *weights);
   }
   require_terms(recipe, dataset, options);
 }
 
 Model halves_of(const Recipe& recipe, int64_t in_channels) {
-  const auto first = make_encoder(recipe.encoder, kFirstChannels, recipe.seed);
-  const auto second = make_encoder(recipe.encoder, in_channels - kFirstChannels, recipe.seed ^ kSecondHalf);
+  const auto first = recipe.encoder.make(kFirstChannels, recipe.seed);
+  const auto second = recipe.encoder.make(in_channels - kFirstChannels, recipe.seed ^ kSecondHalf);
   const int64_t features = first->feature_dim();
   Model model;
   model.encoder = channel_halves(first, second, kFirstChannels);
-  model.head =
-      head_halves(make_head(recipe.head, features, recipe.seed), make_head(recipe.head, features, recipe.seed ^ kSecondHalf), features);
+  model.head = head_halves(recipe.head.make(features, recipe.seed), recipe.head.make(features, recipe.seed ^ kSecondHalf), features);
   return model;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/encoders/encoder.h"
 #include "debias/loader/loader.h"
 #include "debias/train/methods/sampling.h"
@@ -78,15 +77,14 @@ std::shared_ptr<const LinkedImages> views_of_groups(const Recipe& recipe, const 
 }  // namespace
 
 void require_shares_of_batch(const Recipe& recipe, int64_t ranks) {
-  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
-  if (!encoder.reads_words) require_shares(recipe, recipe.train.batch_size(), ranks);
+  if (!recipe.encoder.entry->reads_words) require_shares(recipe, recipe.train.batch_size(), ranks);
 }
 
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method) {
-  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
+  const EncoderEntry& encoder = *recipe.encoder.entry;
   if (encoder.reads_words) {
     throw usage_error("{}method '{}' needs an encoder of images, '{}' is one of sentences; choose another, or method: quick_thoughts",
-                      recipe.encoder.prefix(), method, encoder.name);
+                      recipe.encoder.where, method, encoder.name);
   }
   if (samples.images() != nullptr) return;
   throw usage_error("{}method '{}' is trained on images, and the samples of data set '{}' are not; choose another method or data set",

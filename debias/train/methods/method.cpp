@@ -340,7 +340,7 @@ ChosenMethod read_method(const Config& written) {
   chosen.where = section.prefix();
   chosen.is_written = !section.is_null();
   if (const Config* encoder = entry.takes_bias_encoder ? section.find(kBiasEncoder) : nullptr) {
-    chosen.bias_encoder = section_map(*encoder);
+    chosen.bias_encoder = read_encoder(*encoder);
     section.erase(kBiasEncoder);
   }
   chosen.options = entry.read(section);
@@ -350,7 +350,7 @@ ChosenMethod read_method(const Config& written) {
 Config ChosenMethod::section() const {
   Config section = Config::map({{"name", Config::string(entry->name)}});
   section.overlay(entry->write(options));
-  if (!bias_encoder.is_null()) section.set(kBiasEncoder, resolved_bias_encoder(bias_encoder));
+  if (bias_encoder) section.set(kBiasEncoder, bias_encoder->section);
   return section;
 }
 

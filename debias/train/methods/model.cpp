@@ -66,8 +66,8 @@ void Model::to(c10::Device device) const {
 
 Model encoder_and_head(const Recipe& recipe, int64_t in_channels) {
   Model model;
-  model.encoder = make_encoder(recipe.encoder, in_channels, recipe.seed);
-  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  model.encoder = recipe.encoder.make(in_channels, recipe.seed);
+  model.head = recipe.head.make(model.encoder->feature_dim(), recipe.seed);
   return model;
 }
 

@@ -18,9 +18,9 @@ namespace debias {
 struct SideNetwork {
   std::string name;
   std::shared_ptr<torch::nn::Module> module;
-  // The module's part "encoder", where it has one, and the section that it was made from: rates and image size follow from them.
+  // The module's part "encoder", where it has one, and what it was made from: rates and image size follow from them.
   std::shared_ptr<Encoder> encoder = nullptr;
-  Config encoder_section = {};
+  ChosenEncoder chosen_encoder = {};
 };
 
 struct Model {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 
 namespace debias {
@@ -18,7 +17,7 @@ void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
 
 MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels) {
   Recipe afresh = recipe;  // weights would be read once more, only to be written over
-  afresh.encoder = without_weights(recipe.encoder);
+  afresh.encoder = recipe.encoder.without_weights();
   copy_ = encoder_and_head(afresh, channels);
   copy_.to(of.encoder->parameters().front().device());
   copy_all(*of.encoder, *copy_.encoder);

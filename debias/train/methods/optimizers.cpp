@@ -27,7 +27,7 @@ void leave_out_frozen(std::vector<OptimizedParameter>& parameters) {
 // An encoder that is frozen at first has to train later.
 void require_released(const BackboneOptions& options, const Recipe& recipe) {
   if (options.freeze_epochs() == 0) return;
-  const std::string where = recipe.encoder.prefix();
+  const std::string& where = recipe.encoder.where;
   if (options.freeze().kind == Freeze::Kind::kAll) {
     throw usage_error("{}encoder: freeze: all leaves nothing to train after freeze_epochs: {}; leave out one of the two", where,
                       options.freeze_epochs());
@@ -37,9 +37,8 @@ void require_released(const BackboneOptions& options, const Recipe& recipe) {
                     options.freeze_epochs(), recipe.train.epochs());
 }
 
-// Parameters of an encoder made from this section that are not frozen, at their rates.
-std::vector<OptimizedParameter> encoder_parameters(const Config& section, const Encoder& encoder) {
-  const BackboneOptions options = backbone_options(section);
+// Parameters of an encoder made with these options that are not frozen, at their rates.
+std::vector<OptimizedParameter> encoder_parameters(const BackboneOptions& options, const Encoder& encoder) {
   std::vector<OptimizedParameter> all = optimized_parameters(encoder);
   std::vector<std::string> names;
   for (const auto& parameter : all) names.push_back(parameter.name);
@@ -56,7 +55,7 @@ std::vector<OptimizedParameter> side_parameters(const SideNetwork& network) {
   std::vector<OptimizedParameter> all = optimized_parameters(*network.module);
   if (network.encoder != nullptr) {
     std::erase_if(all, [](const OptimizedParameter& parameter) { return parameter.name.starts_with("encoder."); });
-    std::vector<OptimizedParameter> own = encoder_parameters(network.encoder_section, *network.encoder);
+    std::vector<OptimizedParameter> own = encoder_parameters(network.chosen_encoder.backbone, *network.encoder);
     all.insert(all.begin(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
   }
   leave_out_frozen(all);
@@ -91,8 +90,8 @@ void Optimizers::load(const SafetensorsFile& file) const {
 
 Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
   Optimizers optimizers;
-  require_released(backbone_options(recipe.encoder), recipe);
-  std::vector<OptimizedParameter> network = encoder_parameters(recipe.encoder, *model.encoder);
+  require_released(recipe.encoder.backbone, recipe);
+  std::vector<OptimizedParameter> network = encoder_parameters(recipe.encoder.backbone, *model.encoder);
   const size_t of_encoder = network.size();
   const auto add = [&network](std::vector<OptimizedParameter> more) {
     network.insert(network.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -111,12 +110,12 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
   for (const auto& beside : model.side) add(side_parameters(beside));
   if (network.empty() && optimizers.classifier == nullptr) {
     throw usage_error("{}encoder: everything is frozen and there is neither a head nor a classifier to train; add one, or freeze less",
-                      recipe.encoder.prefix());
+                      recipe.encoder.where);
   }
-  if (const int64_t epochs = backbone_options(recipe.encoder).freeze_epochs();
+  if (const int64_t epochs = recipe.encoder.backbone.freeze_epochs();
       epochs > 0 && network.size() == of_encoder && optimizers.classifier == nullptr) {
     throw usage_error("{}encoder: freeze_epochs: {}: there is neither a head nor a classifier to train in them; add one, or leave it out",
-                      recipe.encoder.prefix(), epochs);
+                      recipe.encoder.where, epochs);
   }
   optimizers.network = recipe.optimizer.make(std::move(network));
   return optimizers;

@@ -4,6 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/encoders/heads.h"
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/scores.h"
@@ -65,7 +66,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
         "{}method 'quick_thoughts' is trained on sentences, data set '{}' has none; choose data: {{train: {{name: sentences}}}}", where,
         samples.info().name);
   }
-  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
+  const EncoderEntry& encoder = *recipe.encoder.entry;
   if (!encoder.reads_words) {
     throw usage_error("{}method 'quick_thoughts' needs an encoder of sentences, '{}' is one of images; choose gru or bag_of_words", where,
                       encoder.name);
@@ -73,7 +74,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
   const Config* preset = recipe.views_section.find("preset");
   const bool has_views = recipe.views_section.entries().size() > 1 || preset == nullptr || preset->text() != "none";
   refuse(has_views || !recipe.eval_views.is_null() || recipe.views.noise() > 0, "views", "sentences have none");
-  refuse(!recipe.head.is_null() && section_name(recipe.head, "head") != "none", "head", "scores are of the encoders' own vectors");
+  refuse(recipe.head.projects(), "head", "scores are of the encoders' own vectors");
   refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
   refuse(recipe.sampler.has_value(), "sampler", "batches are consecutive sentences");
   refuse(recipe.train.micro_batch().has_value(), "train.micro_batch", "a sentence's negatives are its batch");
@@ -100,9 +101,8 @@ std::unique_ptr<BatchSource> batches_of_sentences(const Recipe& recipe, const st
 
 Model pair_of(const Recipe& recipe, int64_t words) {
   Model model;
-  model.encoder =
-      sentence_pair(make_encoder(recipe.encoder, words, recipe.seed), make_encoder(recipe.encoder, words, recipe.seed ^ kSecondEncoder));
-  model.head = make_head(Config(), model.encoder->feature_dim(), recipe.seed);
+  model.encoder = sentence_pair(recipe.encoder.make(words, recipe.seed), recipe.encoder.make(words, recipe.seed ^ kSecondEncoder));
+  model.head = make_no_head(model.encoder->feature_dim());
   return model;
 }
 

@@ -4,9 +4,11 @@
 #include <any>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "debias/core/config.h"
+#include "debias/encoders/chosen.h"
 
 namespace debias {
 
@@ -16,10 +18,10 @@ struct MethodEntry;
 
 struct ChosenMethod {
   std::shared_ptr<const MethodEntry> entry = {};
-  std::any options = {};     // of the entry's type
-  Config bias_encoder = {};  // the encoder section of a biased network; null without one
-  std::string where = {};    // "recipe.yaml:12: " or empty, for messages
-  bool is_written = true;    // false: the recipe names no method
+  std::any options = {};                           // of the entry's own type
+  std::optional<ChosenEncoder> bias_encoder = {};  // of a biased network; none: the recipe's
+  std::string where = {};                          // "recipe.yaml:12: " or empty, for messages
+  bool is_written = true;                          // false: the recipe names none
 
   template <class Options>
   const Options& as() const {

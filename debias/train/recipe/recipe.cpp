@@ -8,7 +8,7 @@
 #include "debias/core/mistakes.h"
 #include "debias/core/option_mistakes.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/backbone_options.h"
+#include "debias/encoders/encoder.h"
 #include "debias/losses/objective.h"
 #include "debias/train/methods/method.h"
 #include "debias/train/recipe/recipe_sections.h"
@@ -110,7 +110,7 @@ void read_views(const Config& views, Recipe& recipe) {
 
 // Of weights from a file the encoder says how images are normalised, unless the views do, or change colours to other coordinates.
 void take_normalisation(Recipe& recipe) {
-  const auto asked = input_normalisation(recipe.encoder);
+  const auto asked = recipe.encoder.normalisation();
   if (!asked) return;
   Config normalize = Config::map();
   normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
@@ -122,7 +122,7 @@ void take_normalisation(Recipe& recipe) {
   } else if (asked->asked) {
     const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
     if (views.mean() == asked->mean && views.std() == asked->std) return;
-    throw usage_error("{}encoder: mean and std differ from those of views.normalize; leave one of the two out", recipe.encoder.prefix());
+    throw usage_error("{}encoder: mean and std differ from those of views.normalize; leave one of the two out", recipe.encoder.where);
   }
 }
 
@@ -257,8 +257,7 @@ void read_classifier(const Config& node, Recipe& recipe) {
   const std::string name = section_name(section, "classifier");
   if (name != "linear") throw usage_error("{}unknown classifier '{}'{}", section.prefix(), name, suggestion(name, {"linear"}));
   ClassifierOptions options = ClassifierOptions::table().read(section, "classifier 'linear'", {"name"});
-  const bool headless = recipe.head.is_null() || section_name(recipe.head, "head") == "none";
-  if (!options.normalize()) options.normalize(headless);
+  if (!options.normalize()) options.normalize(!recipe.head.projects());
   if (!options.learning_rate() && options.gradient() == ClassifierGradient::kStop) options.learning_rate(1e-3);
   recipe.classifier = options;
 }
@@ -313,10 +312,10 @@ Recipe read_recipe(const Config& root) {
   mistakes.collect([&] { read_data(required(root, "data"), recipe); });
   mistakes.collect([&] { read_views(optional(root, "views"), recipe); });
   mistakes.collect([&] {
-    recipe.encoder = section_map(required(root, "encoder"));
+    recipe.encoder = read_encoder(required(root, "encoder"));
     take_normalisation(recipe);
   });
-  recipe.head = section_map(optional(root, "head"));
+  mistakes.collect([&] { recipe.head = read_head(optional(root, "head")); });
   const bool has_train = mistakes.collect([&] { recipe.train = TrainOptions::table().read(optional(root, "train"), "train"); });
   const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
   mistakes.collect([&] { recipe.method = read_method(optional(root, "method")); });
@@ -346,17 +345,6 @@ std::string rounding(const TrainOptions& options) {
       : options.tf32() ? "float32, with TF32 for products and convolutions on a GPU"
                        : "float32",
       losses ? "float32, with products of embeddings and pair weights in bfloat16 on machines that gain from it" : "float32");
-}
-
-Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {
-  Config result = section_map(section);
-  const Config* variant = result.find("variant");
-  for (const auto& spec : specs) {
-    if (result.find(spec.name) != nullptr || spec.default_value.is_null()) continue;  // without a default: left out
-    const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant_key(variant->text()));
-    result.set(spec.name, value == spec.variants.end() ? spec.default_value : value->second);
-  }
-  return result;
 }
 
 }  // namespace debias

@@ -16,6 +16,7 @@
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
+#include "debias/encoders/chosen.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/chosen.h"
 #include "debias/optim/value_schedule.h"
@@ -186,7 +187,8 @@ struct Recipe {
   ViewsOptions views;
   Config views_section;  // without count, forward, noise, eval
   Config eval_views;     // `views.eval`, null where absent
-  Config encoder, head;
+  ChosenEncoder encoder;
+  ChosenHead head;
   std::vector<TermRecipe> objective;
   ChosenMethod method;                          // a program may bring an entry of its own
   std::optional<ChosenSampler> sampler;         // none: every sample once an epoch
@@ -209,8 +211,5 @@ const std::vector<std::string>& views_keys();
 // Throws usage errors that name file, line and key, several at once where several sections have mistakes (mistakes.h); sections are read by
 // their registries later.
 Recipe read_recipe(const Config& root);
-
-// `section` with every option of `specs` that it does not set, at its default (or its variant's value).
-Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs);
 
 }  // namespace debias

@@ -7,7 +7,6 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/encoders/encoder.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {
@@ -59,8 +58,6 @@ void check_keys_of_table(const Config& root, const char* key, const std::string&
 
 void check_sections(const Config& root, Mistakes& mistakes) {
   if (const Config* data = root.find("data")) check_data(*data, mistakes);
-  check_keys(root.find("encoder"), "encoder", encoder_registry(), mistakes);
-  check_keys(root.find("head"), "head", head_registry(), mistakes);
   check_keys_of_table(root, "train", "train", TrainOptions::table().names(), mistakes);
   if (const Config* views = root.find("views"); views != nullptr && views->is_map()) {
     mistakes.collect([&] { ViewPipeline::from_config(*views, {0.5}, {0.5}, views_keys()); });

@@ -1,5 +1,5 @@
-// Checks the sections of a recipe that registries read when training begins (data sets, views, encoder, head), before anything is opened or
-// built, so that all mistakes of a recipe are reported at once.
+// The sections of a recipe that registries read when training begins (data sets, views), checked before anything is opened
+// or built, so that all mistakes of a recipe are reported at once.
 #pragma once
 
 #include "debias/core/config.h"

@@ -17,7 +17,6 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/core/training_keys.h"
 #include "debias/encoders/encoder.h"
 #include "debias/optim/optimizer.h"
@@ -51,10 +50,7 @@ Config in_full(Config recipe) {
   const Config* optimizer = recipe.find("optimizer");
   if (optimizer != nullptr) recipe.set("optimizer", read_optimizer(*optimizer).section);
   const Config* encoder = recipe.find("encoder");
-  if (encoder != nullptr) {
-    const auto& entry = named_entry(encoder_registry(), *encoder, "encoder");
-    recipe.set("encoder", with_defaults(*encoder, entry.options));
-  }
+  if (encoder != nullptr) recipe.set("encoder", read_encoder(*encoder).section);
   return recipe;
 }
 

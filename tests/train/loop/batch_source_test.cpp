@@ -6,6 +6,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "debias/core/error.h"
+#include "debias/encoders/heads.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/methods/method.h"
 #include "debias/train/named_tensor.h"
@@ -98,7 +99,7 @@ std::shared_ptr<const MethodEntry> points_entry() {
     return std::make_unique<Points>(samples);
   };
   entry->check = [](const Recipe&, const SampleTable&) {};
-  entry->networks = [](const Recipe&, int64_t) { return Model{std::make_shared<Plane>(), make_head(Config(), 3, 1)}; };
+  entry->networks = [](const Recipe&, int64_t) { return Model{std::make_shared<Plane>(), make_no_head(3)}; };
   entry->make = [](const Recipe&, const SampleTable&, MethodParts parts) { return std::make_unique<ShiftedPoints>(std::move(parts)); };
   return entry;
 }

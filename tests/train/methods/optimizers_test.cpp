@@ -23,11 +23,11 @@ void expect_known_kinds(const torch::nn::Module& module, const std::string& name
 TEST(Optimizers, KnowNormsAndBiasesOfEveryEncoderAndHead) {
   for (const auto& entry : encoder_registry()) {
     if (entry.needs_file) continue;
-    const auto encoder = make_encoder(Config::map({{"name", Config::string(entry.name)}}), 3, 1);
+    const auto encoder = read_encoder(Config::map({{"name", Config::string(entry.name)}})).make(3, 1);
     expect_known_kinds(*encoder, entry.name);
   }
   for (const auto& entry : head_registry())
-    expect_known_kinds(*make_head(Config::map({{"name", Config::string(entry.name)}}), 16, 1), entry.name);
+    expect_known_kinds(*read_head(Config::map({{"name", Config::string(entry.name)}})).make(16, 1), entry.name);
 }
 
 TEST(Optimizers, HaveTheNetworksParametersInItsOrder) {

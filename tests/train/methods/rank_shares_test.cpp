@@ -79,7 +79,7 @@ TEST(NormRanks, NormaliseAndDifferentiateAsOneProcess) {
 // In double no rounding hides what is wrong: twenty layers, with their sums and branches.
 struct DifferentiatedResNet {
   DifferentiatedResNet(const at::Tensor& images, const at::Tensor& dy)
-      : network(make_encoder(parse_yaml("{name: resnet18, stem: cifar, width: 8}", "encoder"), 3, 1)) {
+      : network(read_encoder(parse_yaml("{name: resnet18, stem: cifar, width: 8}", "encoder")).make(3, 1)) {
     network->to(at::kDouble);
     y = network->forward(images);
     y.backward(dy);

@@ -9,6 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/encoders/heads.h"
 #include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
 #include "tests/support/refusals.h"
@@ -45,7 +46,7 @@ struct Fixture {
   explicit Fixture(const Config& root, bool batch_norm = false, std::optional<int64_t> micro_batch = std::nullopt,
                    Forward order = Forward::kPerView)
       : recipe(read_recipe(root)),
-        model{std::make_shared<PlainEncoder>(batch_norm), make_head(Config(), 6, 1)},
+        model{std::make_shared<PlainEncoder>(batch_norm), make_no_head(6)},
         optimizers(with_classifier()),
         method(make_simclr({.model = model,
                             .terms = make_terms(recipe, *make_dataset(recipe.train_data)),

@@ -379,12 +379,10 @@ TEST(Recipe, WeightsBringTheirNormalisation) {
 
 // A run of before the option has a resolved recipe without it, and is resumed.
 TEST(Recipe, StemWidthStandsInAResolvedRecipeOnlyWhereItIsGiven) {
-  const EncoderEntry& resnet = encoder_registry().front();
-  ASSERT_EQ(resnet.name, "resnet18");
-  const Config resolved = with_defaults(Config::string("resnet18"), resnet.options);
+  const Config resolved = read_encoder(Config::string("resnet18")).section;
   EXPECT_EQ(resolved.find("stem_width"), nullptr);
   EXPECT_EQ(resolved.find("width")->text(), "64");
-  const Config given = with_defaults(parse_yaml("{name: resnet18, stem_width: 16}", ""), resnet.options);
+  const Config given = read_encoder(parse_yaml("{name: resnet18, stem_width: 16}", "")).section;
   EXPECT_EQ(given.find("stem_width")->text(), "16");
 }
 

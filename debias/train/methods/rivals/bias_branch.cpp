@@ -10,7 +10,7 @@ namespace debias {
 
 void require_bias_branch(const Recipe& recipe, const SampleTable& dataset, const char* method, BiasBranch branch) {
   if (branch == BiasBranch::kNetwork) return require_bias_encoder(recipe, method);
-  if (!recipe.method.bias_encoder.is_null()) {
+  if (recipe.method.bias_encoder) {
     throw usage_error("{}method '{}' reads bias labels and has no use for a bias_encoder; leave it out, or write bias: network",
                       recipe.method.where, method);
   }

@@ -7,8 +7,6 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/anchor_losses.h"
@@ -28,8 +26,6 @@ at::Tensor log_probability(const at::Tensor& logits, const at::Tensor& labels) {
   const at::Tensor z = logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
   return at::log_softmax(z, 1).gather(1, labels.unsqueeze(1)).squeeze(1);
 }
-
-const EncoderEntry& encoder_entry(const Config& section) { return named_entry(encoder_registry(), section, "encoder"); }
 
 void require_objective(const Recipe& recipe, const std::string& where, const char* method, Regularisers regularisers) {
   int64_t terms = 0;
@@ -107,12 +103,12 @@ void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const
 }
 
 void require_no_frozen_start(const Recipe& recipe, const char* method) {
-  const int64_t frozen = backbone_options(recipe.encoder).freeze_epochs();
+  const int64_t frozen = recipe.encoder.backbone.freeze_epochs();
   if (frozen == 0) return;
   throw usage_error(
       "{}encoder: freeze_epochs: {}: method '{}' trains another network in the first epochs, so that nothing would be frozen; "
       "leave it out",
-      recipe.encoder.prefix(), frozen, method);
+      recipe.encoder.where, frozen, method);
 }
 
 at::Tensor negative_entropy(const at::Tensor& logits) {
@@ -137,9 +133,10 @@ uint64_t side_seed(uint64_t seed, const std::string& name) {
   return seed ^ hash;
 }
 
-SideClassifier::SideClassifier(const Recipe& recipe, const Config& section, const std::string& name, int64_t in_channels, int64_t outputs) {
+SideClassifier::SideClassifier(const Recipe& recipe, const ChosenEncoder& encoder, const std::string& name, int64_t in_channels,
+                               int64_t outputs) {
   const uint64_t seed = side_seed(recipe.seed, name);
-  network_.encoder = make_encoder(section, in_channels, seed);
+  network_.encoder = encoder.make(in_channels, seed);
   const int64_t D = network_.encoder->feature_dim();
   network_.head = make_no_head(D);
   network_.classifier = std::make_shared<Classifier>(*recipe.classifier, D, outputs, seed);
@@ -162,28 +159,21 @@ void take_bias_encoder(MethodEntry& entry) {
   entry.takes_bias_encoder = true;
 }
 
-Config bias_encoder_section(const Recipe& recipe) {
-  return recipe.method.bias_encoder.is_null() ? recipe.encoder : recipe.method.bias_encoder;
-}
-
-Config resolved_bias_encoder(const Config& section) { return with_defaults(section, encoder_entry(section).options); }
-
 void require_bias_encoder(const Recipe& recipe, const char* method) {
-  if (recipe.method.bias_encoder.is_null()) return;
-  const Config section = bias_encoder_section(recipe);
-  const EncoderEntry& entry = encoder_entry(section);
-  if (entry.reads_words) {
-    throw usage_error("{}method '{}': bias_encoder '{}' is one of sentences; choose an encoder of images", section.prefix(), method,
-                      entry.name);
+  if (!recipe.method.bias_encoder) return;
+  const ChosenEncoder& encoder = *recipe.method.bias_encoder;
+  if (encoder.entry->reads_words) {
+    throw usage_error("{}method '{}': bias_encoder '{}' is one of sentences; choose an encoder of images", encoder.where, method,
+                      encoder.entry->name);
   }
-  if (const int64_t frozen = backbone_options(section).freeze_epochs(); frozen > 0) {
-    throw usage_error("{}method '{}': bias_encoder: freeze_epochs: {} applies only to the evaluated encoder; leave it out",
-                      section.prefix(), method, frozen);
+  if (const int64_t frozen = encoder.backbone.freeze_epochs(); frozen > 0) {
+    throw usage_error("{}method '{}': bias_encoder: freeze_epochs: {} applies only to the evaluated encoder; leave it out", encoder.where,
+                      method, frozen);
   }
-  const auto normalisation = input_normalisation(section);
+  const auto normalisation = encoder.normalisation();
   if (!normalisation) return;
   if (normalisation->asked) {
-    throw usage_error("{}method '{}': bias_encoder sees the images of the recipe's encoder; leave its mean and std out", section.prefix(),
+    throw usage_error("{}method '{}': bias_encoder sees the images of the recipe's encoder; leave its mean and std out", encoder.where,
                       method);
   }
   const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
@@ -191,14 +181,14 @@ void require_bias_encoder(const Recipe& recipe, const char* method) {
   throw usage_error(
       "{}method '{}': the weights of bias_encoder are for images of mean [{:g}] and std [{:g}], which the views do not give; write both in "
       "views.normalize, or leave its weights out",
-      section.prefix(), method, fmt::join(normalisation->mean, ", "), fmt::join(normalisation->std, ", "));
+      encoder.where, method, fmt::join(normalisation->mean, ", "), fmt::join(normalisation->std, ", "));
 }
 
 SideNetwork bias_network(const Recipe& recipe, const DatasetInfo& info) {
-  const Config section = bias_encoder_section(recipe);
+  const ChosenEncoder& encoder = recipe.method.bias_encoder ? *recipe.method.bias_encoder : recipe.encoder;
   const auto module =
-      std::make_shared<SideClassifier>(recipe, section, kBiasNetwork, info.inputs(), static_cast<int64_t>(info.class_names.size()));
-  return {kBiasNetwork, module, module->encoder(), section};
+      std::make_shared<SideClassifier>(recipe, encoder, kBiasNetwork, info.inputs(), static_cast<int64_t>(info.class_names.size()));
+  return {kBiasNetwork, module, module->encoder(), encoder};
 }
 
 std::vector<SideNetwork> bias_network_alone(const Recipe& recipe, const DatasetInfo& info, const Model&) {

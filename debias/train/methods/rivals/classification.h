@@ -56,8 +56,8 @@ uint64_t side_seed(uint64_t seed, const std::string& name);
 // differ from the evaluated network's unless both start from a file.
 class SideClassifier : public torch::nn::Module {
  public:
-  // section: of an encoder; `outputs` logits.
-  SideClassifier(const Recipe& recipe, const Config& section, const std::string& name, int64_t in_channels, int64_t outputs);
+  // `outputs` logits.
+  SideClassifier(const Recipe& recipe, const ChosenEncoder& encoder, const std::string& name, int64_t in_channels, int64_t outputs);
 
   at::Tensor features(const at::Tensor& images, const ForwardOptions& options) const;  // images [V, B, ...] to float32 [B, V, D]
   at::Tensor logits(const at::Tensor& features) const;                                 // [B, V, D] to [V*B, outputs]
@@ -70,8 +70,6 @@ class SideClassifier : public torch::nn::Module {
 // A method's option `bias_encoder: {name: ..., ...}`, or a name alone: the encoder of its biased network; the recipe's where it is absent.
 inline constexpr const char* kBiasEncoder = "bias_encoder";
 void take_bias_encoder(MethodEntry& entry);  // behind its other options
-Config bias_encoder_section(const Recipe& recipe);
-Config resolved_bias_encoder(const Config& section);  // with every default
 // Usage errors: an encoder of sentences, or with a normalisation of its own, which both networks' images cannot have.
 void require_bias_encoder(const Recipe& recipe, const char* method);
 

@@ -7,7 +7,6 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
 #include "debias/train/methods/rivals/classification.h"
@@ -124,18 +123,17 @@ class Dfa final : public ClassificationMethod {
 
 Model encoder_pair(const Recipe& recipe, int64_t in_channels) {
   Model model;
-  model.encoder = std::make_shared<EncoderPair>(make_encoder(recipe.encoder, in_channels, recipe.seed),
-                                                make_encoder(recipe.encoder, in_channels, side_seed(recipe.seed, kBiasNetwork)));
-  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  model.encoder = std::make_shared<EncoderPair>(recipe.encoder.make(in_channels, recipe.seed),
+                                                recipe.encoder.make(in_channels, side_seed(recipe.seed, kBiasNetwork)));
+  model.head = recipe.head.make(model.encoder->feature_dim(), recipe.seed);
   return model;
 }
 
 void check_dfa(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kDfa, Regularisers::kRejected);
-  const BackboneOptions options = backbone_options(recipe.encoder);
-  if (options.layer_decay() == 1) return;
+  if (recipe.encoder.backbone.layer_decay() == 1) return;
   throw usage_error("{}method 'dfa' trains two encoders whose layers it does not order; leave encoder.layer_decay out",
-                    recipe.encoder.prefix());
+                    recipe.encoder.where);
 }
 
 }  // namespace

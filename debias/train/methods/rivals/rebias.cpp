@@ -83,7 +83,7 @@ class Rebias final : public ClassificationMethod {
 void check_rebias(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kRebiasName);
   require_bias_encoder(recipe, kRebiasName);
-  if (recipe.method.bias_encoder.is_null()) {
+  if (!recipe.method.bias_encoder) {
     throw usage_error(
         "{}method 'rebias' needs a biased network that sees less than the recipe's; write bias_encoder: bagnet18, or {{name: "
         "simple_convnet, "
