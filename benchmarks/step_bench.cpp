@@ -138,7 +138,7 @@ void print_profile(const RunParts& parts, const Batch& batch, int64_t step) {
 }
 
 RunParts ready_parts(const Recipe& recipe) {
-  RunParts parts = make_run_parts(recipe, make_dataset(recipe.train_data));
+  RunParts parts = make_run_parts(recipe, recipe.train_data.make_images());
   parts.model.train(true);
   parts.method->terms().begin_epoch(0);
   return parts;

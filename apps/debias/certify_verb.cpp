@@ -35,7 +35,7 @@ int run_one_trial(const TrialArguments& arguments) {
   const auto start = rank_start({});
   const Ranks ranks(start ? start->place : Place{}, start ? start->rendezvous : Rendezvous{});
   return tell_failures(ranks, [&] {
-    const TrialCost cost = run_trial(recipe, make_dataset(recipe.train_data), ranks, arguments.trial);
+    const TrialCost cost = run_trial(recipe, recipe.train_data.make_images(), ranks, arguments.trial);
     const nlohmann::ordered_json json = {{"steps", cost.steps},
                                          {"cpu_seconds", cost.cpu_seconds},
                                          {"rows", to_json(cost.rows)},

@@ -53,12 +53,12 @@ int run_list(const DataArguments& arguments) {
 }
 
 int run_check(const DataArguments& arguments) {
-  const Config section = section_of(arguments);
+  const ChosenData data = read_data(section_of(arguments));
   std::unique_ptr<const Dataset> dataset;
   try {
-    dataset = make_dataset(section);
+    dataset = data.make_images();
   } catch (const FileError& error) {
-    if (arguments.json) print_json(to_json(unreadable_check(section, error)), -1);
+    if (arguments.json) print_json(to_json(unreadable_check(data, error)), -1);
     throw;
   }
   const DataCheck check = check_data(*dataset, 0, *terminal_progress());
@@ -79,7 +79,7 @@ int run_export(const DataArguments& arguments) {
   refuse_inside_data(arguments.labels, roots, "--labels");
   refuse_inside_data(arguments.bias, roots, "--bias");
   refuse_overwriting("data export", {arguments.out, arguments.labels, arguments.bias}, files_named_in(section));
-  const auto dataset = make_dataset(section);
+  const auto dataset = read_data(section).make_images();
   const std::vector<int64_t> shape =
       write_arrays(*dataset, {arguments.out, arguments.labels, arguments.bias}, arguments.limit, *terminal_progress());
   fmt::print("{}: uint8 [{}]\n", without_control_characters(arguments.out), fmt::join(shape, ", "));

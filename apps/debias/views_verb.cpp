@@ -76,7 +76,7 @@ std::vector<Image> originals(const ViewsArguments& arguments) {
   std::vector<Image> images;
   for (const auto& path : arguments.images) images.push_back(read_image(path));
   if (!images.empty()) return images;
-  const auto dataset = make_dataset(data_section(arguments));
+  const auto dataset = read_data(data_section(arguments)).make_images();
   const int64_t rows = std::min(arguments.rows, dataset->size());
   for (int64_t r = 0; r < rows; ++r) images.push_back(dataset->get(r * (dataset->size() / rows)).image);
   return images;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "debias/core/data_seed.h"
+#include "debias/core/option_mistakes.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"
@@ -15,59 +17,57 @@
 
 namespace debias {
 
+namespace {
+
+template <class Options>
+DatasetEntry dataset_entry(const std::string& name, const std::string& summary,
+                           const std::function<std::unique_ptr<SampleTable>(const Options&)>& make) {
+  const auto read = [](const DatasetEntry& entry, const Config& section) {
+    const auto options = read_options<Options>(section, fmt::format("data set '{}'", entry.name), {"name"});
+    ChosenData chosen{&entry, section, options, options.root()};
+    if constexpr (requires { options.labels(); }) chosen.label_file = options.labels().file();
+    if constexpr (requires { options.vocabulary(); }) chosen.label_file = options.vocabulary();
+    return chosen;
+  };
+  const auto make_any = [make](const std::any& options) { return make(std::any_cast<const Options&>(options)); };
+  return {name, {}, summary, Options::table().specs(), read, make_any};
+}
+
+DatasetEntry of_sentences(DatasetEntry entry) {
+  entry.samples = SampleKind::kSentences;
+  return entry;
+}
+
+DatasetEntry with_biases_as_classes(DatasetEntry entry) {
+  entry.numbers_biases_as_classes = true;
+  return entry;
+}
+
+}  // namespace
+
 const std::vector<DatasetEntry>& dataset_registry() {
   static const std::vector<DatasetEntry> registry = {
-      {"glyphs",
-       {},
-       "ten classes of synthetic shapes on biased background colours; generated, without files",
-       GlyphsOptions::table().specs(),
-       glyphs_from_config,
-       SampleKind::kImages,
-       true},
-      {"mnist", {}, "handwritten digits, 28x28 grey; IDX files, plain or .gz", MnistOptions::table().specs(), mnist_from_config},
-      {"biased_mnist",
-       {},
-       "MNIST on background colours correlated with the digit; IDX files, or a folder of debias data make",
-       BiasedMnistOptions::table().specs(),
-       biased_mnist_from_config,
-       SampleKind::kImages,
-       true},
-      {"cifar10",
-       {},
-       "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",
-       CifarOptions::table().specs(),
-       cifar10_from_config},
-      {"cifar100", {}, "a hundred classes (fine labels), 32x32 RGB; binary version", CifarOptions::table().specs(), cifar100_from_config},
-      {"corrupted_cifar10",
-       {},
-       "CIFAR-10 under corruptions correlated with the class; a folder of debias data make, or the published archive",
-       CorruptedCifar10Options::table().specs(),
-       corrupted_cifar10_from_config,
-       SampleKind::kImages,
-       true},
-      {"stl10",
-       {},
-       "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version",
-       Stl10Options::table().specs(),
-       stl10_from_config},
-      {"bffhq",
-       {},
-       "faces with age as the class and gender as the bias; folders 0.5pct, valid and test",
-       BffhqOptions::table().specs(),
-       bffhq_from_config,
-       SampleKind::kImages,
-       true},
-      {"image_folder",
-       {},
-       "image files in one folder per class, or with a CSV of labels and biases",
-       ImageFolderOptions::table().specs(),
-       image_folder_from_config},
-      {"sentences",
-       {},
-       "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
-       SentencesOptions::table().specs(),
-       sentences_from_config,
-       SampleKind::kSentences},
+      with_biases_as_classes(dataset_entry<GlyphsOptions>(
+          "glyphs", "ten classes of synthetic shapes on biased background colours; generated, without files", make_glyphs)),
+      dataset_entry<MnistOptions>("mnist", "handwritten digits, 28x28 grey; IDX files, plain or .gz", make_mnist),
+      with_biases_as_classes(dataset_entry<BiasedMnistOptions>(
+          "biased_mnist", "MNIST on background colours correlated with the digit; IDX files, or a folder of debias data make",
+          make_biased_mnist)),
+      dataset_entry<CifarOptions>("cifar10", "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",
+                                  make_cifar10),
+      dataset_entry<CifarOptions>("cifar100", "a hundred classes (fine labels), 32x32 RGB; binary version", make_cifar100),
+      with_biases_as_classes(dataset_entry<CorruptedCifar10Options>(
+          "corrupted_cifar10",
+          "CIFAR-10 under corruptions correlated with the class; a folder of debias data make, or the published archive",
+          make_corrupted_cifar10)),
+      dataset_entry<Stl10Options>("stl10", "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version", make_stl10),
+      with_biases_as_classes(dataset_entry<BffhqOptions>(
+          "bffhq", "faces with age as the class and gender as the bias; folders 0.5pct, valid and test", make_bffhq)),
+      dataset_entry<ImageFolderOptions>("image_folder", "image files in one folder per class, or with a CSV of labels and biases",
+                                        make_image_folder),
+      of_sentences(dataset_entry<SentencesOptions>(
+          "sentences", "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
+          [](const SentencesOptions& options) { return std::make_unique<Sentences>(options); })),
   };
   return registry;
 }
@@ -77,15 +77,39 @@ const DatasetEntry* find_dataset(std::string_view name) {
   return found == dataset_registry().end() ? nullptr : &*found;
 }
 
-std::unique_ptr<SampleTable> make_samples(const Config& section) {
-  return named_entry(dataset_registry(), section, "data set").make(section_map(section));
+ChosenData read_data(const Config& section) {
+  const DatasetEntry& entry = named_entry(dataset_registry(), section, "data set");
+  return entry.read(entry, section_map(section));
 }
 
-std::unique_ptr<const Dataset> make_dataset(const Config& section) {
-  const auto& entry = named_entry(dataset_registry(), section, "data set");
-  if (entry.samples != SampleKind::kImages)
-    throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
-  return std::unique_ptr<const Dataset>(entry.make(section_map(section)).release()->images());
+Config ChosenData::resolved() const {
+  Config all = with_defaults(section, entry->options);
+  if (follows_seed) all.set("seed", Config::scalar(std::string(kSeedOfRun)));
+  return all;
+}
+
+ChosenData ChosenData::with(const Config& changes) const {
+  Config changed = section;
+  for (const auto& [key, value] : changes.entries()) changed.set(key, value);
+  ChosenData chosen = read_data(changed);
+  chosen.follows_seed = follows_seed;
+  return chosen;
+}
+
+ChosenData ChosenData::with_missing(const Config& more) const {
+  Config missing = Config::map();
+  for (const auto& [key, value] : more.entries()) {
+    if (section.find(key) == nullptr) missing.set(key, value);
+  }
+  return with(missing);
+}
+
+std::unique_ptr<SampleTable> ChosenData::make() const { return entry->make(options); }
+
+std::unique_ptr<const Dataset> ChosenData::make_images() const {
+  if (entry->samples != SampleKind::kImages)
+    throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry->name);
+  return std::unique_ptr<const Dataset>(make().release()->images());
 }
 
 }  // namespace debias

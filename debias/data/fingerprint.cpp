@@ -8,12 +8,10 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
-#include "debias/core/registry.h"
 #include "debias/core/sha256.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/image_records.h"
 #include "debias/data/parallel_blocks.h"
-#include "debias/data/readers/label_columns.h"
 
 namespace debias {
 namespace {
@@ -36,26 +34,13 @@ std::string short_hash(const Bytes& bytes) {
   return sha256_of(bytes).substr(0, 16);
 }
 
-std::string text_of(const Config& section, const char* key) {
-  const Config* value = section.find(key);
-  return value != nullptr && value->is_scalar() ? value->text() : "";
-}
-
-Json options_of(const Config& section) {
-  Config options = section_map(section);
-  const auto& entry = named_entry(dataset_registry(), section, "data set");
-  for (const OptionSpec& spec : entry.options) {
+Json options_of(const ChosenData& data) {
+  Config options = data.section;
+  for (const OptionSpec& spec : data.entry->options) {
     if (options.find(spec.name) == nullptr) options.set(spec.name, spec.default_value);
   }
   for (const char* told_otherwise : {"name", "root", "labels", "classes", "vocabulary", "cache"}) options.erase(told_otherwise);
   return options.to_json();
-}
-
-std::string hash_of_labels(const Config& section) {
-  if (const std::string vocabulary = text_of(section, "vocabulary"); !vocabulary.empty()) return sha256_of(read_file_bytes(vocabulary));
-  const Config* labels = section.find("labels");
-  const std::string file = labels == nullptr ? "" : LabelColumns::from_config(*labels, "labels").file();
-  return file.empty() ? "" : sha256_of(read_file_bytes(file));
 }
 
 template <class Read>
@@ -150,7 +135,7 @@ void hash_listing(DataFingerprint& result) {
 
 }  // namespace
 
-DataFingerprint fingerprint(const SampleTable& samples, const Config& section, Verify verify, Progress& progress) {
+DataFingerprint fingerprint(const SampleTable& samples, const ChosenData& data, Verify verify, Progress& progress) {
   DataFingerprint result;
   result.name = samples.info().name;
   result.split = samples.info().split;
@@ -158,11 +143,10 @@ DataFingerprint fingerprint(const SampleTable& samples, const Config& section, V
   result.classes = samples.info().class_names;
   result.biases = samples.info().bias_names;
   result.verify = verify;
-  result.options = options_of(section);
-  result.labels = hash_of_labels(section);
+  result.options = options_of(data);
+  if (!data.label_file.empty()) result.labels = sha256_of(read_file_bytes(data.label_file));
   const std::vector<std::string> files = samples.files();
-  const std::string root = text_of(section, "root");
-  result.listing = files.empty() ? listing_of(*samples.images(), root, verify, progress) : listing_of_files(files, root, verify);
+  result.listing = files.empty() ? listing_of(*samples.images(), data.root, verify, progress) : listing_of_files(files, data.root, verify);
   hash_listing(result);
   return result;
 }

@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
+#include "debias/data/chosen.h"
 #include "debias/data/dataset.h"
 
 namespace debias {
@@ -50,9 +50,9 @@ struct DataFingerprint {
   std::string listing;       // the records; empty when only to_json's part is known
 };
 
-// `section` is what make_samples made `samples` from. For samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not rejected. Reads every file only
+// `data` is what `samples` were made from. For samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not rejected. Reads every file only
 // with kContents; several threads.
-DataFingerprint fingerprint(const SampleTable& samples, const Config& section, Verify verify, Progress& progress = Progress::silent());
+DataFingerprint fingerprint(const SampleTable& samples, const ChosenData& data, Verify verify, Progress& progress = Progress::silent());
 
 // Without the listing. from_json: a data error where it is not what to_json writes.
 nlohmann::ordered_json to_json(const DataFingerprint& fingerprint);

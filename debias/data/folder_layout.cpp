@@ -9,7 +9,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/core/start_of_path.h"
-#include "debias/data/dataset_registry.h"
+#include "debias/data/readers/image_folder.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/shown_names.h"
 #include "debias/data/split_names.h"
@@ -92,9 +92,10 @@ FolderLayout find_layout(const std::string& root) {
 }
 
 std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split) {
-  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
-  if (!split.empty()) section.set("split", Config::string(split));
-  return make_dataset(section);
+  ImageFolderOptions options;
+  options.root(root);
+  if (!split.empty()) options.split(split);
+  return make_image_folder(options);
 }
 
 }  // namespace debias

@@ -101,7 +101,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   survey.layout = find_layout(root);
   survey.remarks = survey.layout.remarks;
   survey.train = split_section(root, survey.layout.train, labels);
-  const std::unique_ptr<const Dataset> train = make_dataset(survey.train);
+  const std::unique_ptr<const Dataset> train = read_data(survey.train).make_images();
   survey.train_check = check_data(*train, 0, progress);
   if (survey.train_check.count == 0) {
     const BadFile& first = survey.train_check.bad_files.at(0);
@@ -110,7 +110,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
     const Config judged = split_section(root, folder, labels);
-    std::shared_ptr<const Dataset> dataset = make_dataset(judged);
+    std::shared_ptr<const Dataset> dataset = read_data(judged).make_images();
     if (!can_judge(*dataset, *train)) {
       survey.remarks.push_back(fmt::format("{} has no labels or bias labels to evaluate with, so images of {} are held out instead", folder,
                                            survey.layout.train));

@@ -11,16 +11,16 @@
 
 namespace debias {
 
-Config training_section(const LoadedRun& run, const DataWords& data) {
-  if (!data.name.empty()) return named_section(data, "");
+ChosenData training_data(const LoadedRun& run, const DataWords& data) {
+  if (!data.name.empty()) return read_data(named_section(data, ""));
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);
   }
-  Config section = read_recipe(run.recipe).train_data;
+  Config section = read_recipe(run.recipe).train_data.section;
   if (!data.root.empty()) section.set("root", Config::string(data.root));
   for (const auto& word : data.words) section.assign(word);
-  return section;
+  return read_data(section);
 }
 
 std::string bias_feature_path(const std::string& out) {

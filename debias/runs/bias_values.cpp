@@ -48,8 +48,8 @@ void check_output(const BiasValueRequest& request, const LoadedRun& run, const J
   }
   refuse_inside_data(request.out, roots_of(data));
   std::vector<std::string> inputs = run_files(run);
-  for (const Config* section : {&data.train, &data.valid, &data.test}) {
-    const std::vector<std::string> files = files_named_in(*section);
+  for (const auto& [split, set] : data.sets()) {
+    const std::vector<std::string> files = files_named_in(set->section);
     inputs.insert(inputs.end(), files.begin(), files.end());
   }
   refuse_overwriting("embed", {request.out}, inputs);
@@ -59,35 +59,25 @@ JudgedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
   if (run.folder.empty()) {
     throw usage_error("{}: checkpoint '{}' is in no run folder, so its data are not known; give the run folder", kWho, run.checkpoint);
   }
-  JudgedData data = data_of(read_recipe(run.recipe));
-  for (Config* section : {&data.train, &data.valid, &data.test}) {
-    if (!request.root.empty() && !section->is_null()) section->set("root", Config::string(request.root));
-  }
-  return data;
+  return data_of(read_recipe(run.recipe)).below(request.root);
 }
 
 // Sets of the folder that the recipe does not read: init wants a row for each picture of its test folder, and for those held out.
-std::vector<std::pair<std::string, Config>> other_sets(const JudgedData& data) {
-  std::vector<std::pair<std::string, Config>> others;
-  const Config *name = data.train.find("name"), *root = data.train.find("root"), *own = data.train.find("split");
-  if (name == nullptr || name->text() != "image_folder" || root == nullptr) return others;
-  const auto add = [&](const std::string& split) {
-    const bool is_read = std::ranges::any_of(std::array{&data.train, &data.valid, &data.test}, [&](const Config* section) {
-      const Config *of = section->find("split"), *from = section->find("root");
-      return of != nullptr && of->text() == split && from != nullptr && from->text() == root->text();
+std::vector<std::pair<std::string, ChosenData>> other_sets(const JudgedData& data) {
+  std::vector<std::pair<std::string, ChosenData>> others;
+  const auto* own = data.train.as<ImageFolderOptions>();
+  if (own == nullptr || own->root().empty() || own->split() != ImageFolderOptions().split()) return others;
+  const auto add = [&](const std::string& split, int64_t hold_out) {
+    const bool is_read = std::ranges::any_of(data.sets(), [&](const auto& set) {
+      const auto* options = set.second->template as<ImageFolderOptions>();
+      return options != nullptr && options->split() == split && options->root() == own->root();
     });
     if (split.empty() || is_read) return;
-    Config section = data.train;
-    section.set("split", Config::string(split));
-    others.emplace_back(split, std::move(section));
+    others.emplace_back(split, data.train.with(Config::map({{"split", Config::string(split)}, {"hold_out", Config::integer(hold_out)}})));
   };
-  if (own != nullptr && own->text() != "train") return others;
-  const FolderLayout layout = find_layout(root->text());
-  for (const std::string& split : {layout.test, layout.valid}) add(split);
-  if (const Config* held_out = data.train.find("hold_out"); held_out != nullptr && held_out->text() != "0") add("held_out");
-  for (auto& [split, section] : others) {
-    if (split != "held_out") section.erase("hold_out");
-  }
+  const FolderLayout layout = find_layout(own->root());
+  for (const std::string& split : {layout.test, layout.valid}) add(split, 0);
+  if (own->hold_out() != 0) add("held_out", own->hold_out());
   return others;
 }
 
@@ -96,11 +86,9 @@ std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequ
   const Recipe recipe = read_recipe(run.recipe);
   DataWatch watch(recipe.verify, progress, log);
   std::vector<EmbeddedSet> sets;
-  for (const auto& [split, section] : {std::pair{"train", data.train}, {"valid", data.valid}, {"test", data.test}}) {
-    if (!section.is_null()) sets.push_back({watch.open(split, section), {}, {}});
-  }
+  for (const auto& [split, set] : data.sets()) sets.push_back({watch.open(split, *set), {}, {}});
   require_unchanged(run, watch, {}, request.data_change, log);
-  for (const auto& [split, section] : other_sets(data)) sets.push_back({watch.open(split, section), {}, {}});
+  for (const auto& [split, set] : other_sets(data)) sets.push_back({watch.open(split, set), {}, {}});
   const auto network = embedded_layer(run, request.layer);
   const c10::Device device = resolve_device(request.device);
   network->to(device);
@@ -189,10 +177,7 @@ Table table_of(const std::vector<EmbeddedSet>& sets, const PseudoValues& values)
   return table;
 }
 
-std::string root_of_images(const JudgedData& data) {
-  const Config *name = data.train.find("name"), *root = data.train.find("root");
-  return name == nullptr || name->text() != "image_folder" || root == nullptr ? "" : root->text();
-}
+std::string root_of_images(const JudgedData& data) { return data.train.as<ImageFolderOptions>() == nullptr ? "" : data.train.root; }
 
 }  // namespace
 

@@ -62,10 +62,10 @@ std::string check_text(const DataCheck& check) {
   return text;
 }
 
-DataCheck unreadable_check(const Config& section, const FileError& error) {
+DataCheck unreadable_check(const ChosenData& data, const FileError& error) {
   DataCheck check;
-  check.name = section_name(section, "data set");
-  const Config* split = section.find("split");
+  check.name = data.entry->name;
+  const Config* split = data.section.find("split");
   check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
   check.bad_files = {{error.path(), error.reason()}};
   return check;

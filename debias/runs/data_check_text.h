@@ -18,7 +18,7 @@ nlohmann::ordered_json to_json(const DataCheck& check);
 std::string check_text(const DataCheck& check);
 
 // Output of a check of a data set that cannot be opened.
-DataCheck unreadable_check(const Config& section, const FileError& error);
+DataCheck unreadable_check(const ChosenData& data, const FileError& error);
 
 // Lists each registered data set {"name", "aliases", "summary", "options"}.
 nlohmann::ordered_json listed_datasets();

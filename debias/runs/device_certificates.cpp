@@ -123,7 +123,7 @@ class DeviceCertificates {
                   const std::string& from = "") const {
     words.push_back("train.device=" + device);
     const Recipe recipe = recipe_with(std::move(words));
-    return run_trial(recipe, make_dataset(recipe.train_data), Ranks::alone(),
+    return run_trial(recipe, recipe.train_data.make_images(), Ranks::alone(),
                      {.steps = steps, .from = from.empty() ? "" : folder_ / from, .out = folder_ / out});
   }
 
@@ -186,7 +186,7 @@ class DeviceCertificates {
   void measure_costs() {
     TrainInput input;
     input.recipe = recipe_with({"train.device=" + test_.device});
-    input.dataset = make_dataset(input.recipe.train_data);
+    input.dataset = input.recipe.train_data.make_images();
     const TrainPlan plan = plan_training(input);
     const double bytes = device_.is_cpu() ? static_cast<double>(plan.peak_bytes) : device_peak();
     certificate_.costs = {

@@ -26,7 +26,7 @@ Layer layer_named(const std::string& word) { return options_detail::Field<Layer>
 
 std::shared_ptr<Encoder> embedded_layer(const LoadedRun& run, Layer layer) {
   if (layer == Layer::kEncoder) return run.encoder;
-  if (run.head->config().find("name")->text() == "none") {
+  if (!run.has_head) {
     throw usage_error("embed: the run has no head, so that its projection is the encoder's output; leave out --layer");
   }
   return std::make_shared<EncoderWithHead>(run.encoder, run.head);

@@ -41,9 +41,7 @@ void EvaluationFiles::write_history(const std::string& protocol, const Evaluatio
 EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data) {
   record.checkpoint = fs::path(checkpoint).filename().string();
   record.epoch = epoch;
-  for (const auto& [name, section] : {std::pair{"train", data.train}, {"valid", data.valid}, {"test", data.test}}) {
-    if (!section.is_null()) record.judged[name] = section.to_json();
-  }
+  for (const auto& [split, set] : data.sets()) record.judged[split] = set->section.to_json();
   return record;
 }
 

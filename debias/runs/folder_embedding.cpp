@@ -35,7 +35,7 @@ constexpr int64_t kPixelsOfABatch = int64_t{32} * 224 * 224;  // what a network 
 
 struct FolderSplit {
   std::string name;  // in the table: train, valid or test
-  Config section;
+  ChosenData data;
   std::shared_ptr<const Dataset> images;
 };
 
@@ -70,9 +70,13 @@ std::string table_name(const std::string& split) {
 // All splits of the folder: its own, and what is held out of its training images.
 std::vector<FolderSplit> splits_of(const FolderEmbeddingRequest& asked) {
   const Config plain = section_for(asked, "");
-  if (const Config* split = plain.find("split")) return {{table_name(split->text()), plain, nullptr}};
+  if (const Config* split = plain.find("split")) return {{table_name(split->text()), read_data(plain), nullptr}};
   std::vector<FolderSplit> splits;
-  const auto add = [&](const std::string& name, const std::string& split) { splits.push_back({name, section_for(asked, split), nullptr}); };
+  const auto add = [&](const std::string& name, const std::string& split) {
+    Config section = section_for(asked, split);
+    if (!splits.empty() && split != "held_out") section.erase("hold_out");
+    splits.push_back({name, read_data(section), nullptr});
+  };
   if (asked.reader == "image_folder") {
     const FolderLayout layout = find_layout(asked.folder);
     add("train", layout.train == "train" ? "" : layout.train);
@@ -82,7 +86,6 @@ std::vector<FolderSplit> splits_of(const FolderEmbeddingRequest& asked) {
     add("train", "train");
     add("test", "test");
   }
-  for (size_t i = 1; i < splits.size(); ++i) splits[i].section.erase("hold_out");
   if (is_given(plain, "hold_out")) add("test", "held_out");
   return splits;
 }
@@ -131,8 +134,8 @@ Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const s
   Json data = Json::array();
   for (const FolderSplit& split : splits) {
     data.push_back({{"split", split.name},
-                    {"section", split.section.to_json()},
-                    {"images", to_json(fingerprint(*split.images, split.section, Verify::kListing))}});
+                    {"section", split.data.section.to_json()},
+                    {"images", to_json(fingerprint(*split.images, split.data, Verify::kListing))}});
   }
   return {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.encoder.weights_file)},
           {"views", views.config().to_json()},    {"precision", enum_name(asked.precision)},
@@ -171,9 +174,9 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   std::vector<FolderSplit> splits = splits_of(asked);
   std::vector<std::string> inputs = frozen.files;
   for (FolderSplit& split : splits) {
-    const auto files = files_named_in(split.section);
+    const auto files = files_named_in(split.data.section);
     inputs.insert(inputs.end(), files.begin(), files.end());
-    split.images = make_dataset(split.section);
+    split.images = split.data.make_images();
     for (const auto& remark : split.images->info().remarks) log.info(remark);
   }
   for (const auto& path : {paths.vectors, paths.rows, paths.record}) refuse_inside_data(path, {asked.folder});

@@ -6,7 +6,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/data/data_roots.h"
-#include "debias/data/dataset_registry.h"
+#include "debias/data/dataset.h"
 #include "debias/data/name_table.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/runs/sentence_evaluation.h"
@@ -41,36 +41,51 @@ Config named_section(const DataWords& data, const std::string& split) {
 }
 
 JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
-  if (!data.name.empty()) return {named_section(data, "train"), Config(), named_section(data, "test")};
+  if (!data.name.empty()) return {read_data(named_section(data, "train")), {}, read_data(named_section(data, "test"))};
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);
   }
   const Recipe recipe = read_recipe(run.recipe);
-  if (recipe.test_data.is_null()) {
+  if (!recipe.test_data) {
     throw usage_error("opening run '{}': its recipe has no data.test; add data.test='{{name: ...}}', or give --data NAME --root DIR",
                       run.folder);
   }
-  JudgedData sections = data_of(recipe);
-  for (Config* section : {&sections.train, &sections.valid, &sections.test}) {
-    if (!data.root.empty() && !section->is_null()) section->set("root", Config::string(data.root));
-  }
-  return sections;
+  return data_of(recipe).below(data.root);
 }
 
-std::vector<std::string> roots_of(const JudgedData& data) { return roots_of(std::vector<Config>{data.train, data.valid, data.test}); }
-
-std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
-  std::shared_ptr<const Dataset> dataset = make_dataset(section);
-  watch(split, section, *dataset);
-  return biases_ ? with_biases(split, section, std::move(dataset)) : dataset;
+std::vector<std::pair<std::string, const ChosenData*>> JudgedData::sets() const {
+  std::vector<std::pair<std::string, const ChosenData*>> all = {{"train", &train}};
+  if (valid) all.emplace_back("valid", &*valid);
+  if (test) all.emplace_back("test", &*test);
+  return all;
 }
 
-std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, const Config& section,
+JudgedData JudgedData::below(const std::string& root) const {
+  if (root.empty()) return *this;
+  const Config change = Config::map({{"root", Config::string(root)}});
+  JudgedData moved{train.with(change)};
+  if (valid) moved.valid = valid->with(change);
+  if (test) moved.test = test->with(change);
+  return moved;
+}
+
+std::vector<std::string> roots_of(const JudgedData& data) {
+  std::vector<Config> sections;
+  for (const auto& [split, set] : data.sets()) sections.push_back(set->section);
+  return roots_of(sections);
+}
+
+std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const ChosenData& data) {
+  std::shared_ptr<const Dataset> dataset = data.make_images();
+  watch(split, data, *dataset);
+  return biases_ ? with_biases(split, data, std::move(dataset)) : dataset;
+}
+
+std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, const ChosenData& data,
                                                       std::shared_ptr<const Dataset> dataset) {
-  const Config* root = section.find("root");
   const int64_t images = dataset->size();
-  const AddedBiases::Added added = biases_->add(std::move(dataset), root == nullptr ? "" : root->text());
+  const AddedBiases::Added added = biases_->add(std::move(dataset), data.root);
   unknown_[split] = added.unknown;
   if (added.unknown > 0) {
     notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}", split, added.unknown, images, biases_->file()));
@@ -83,17 +98,17 @@ std::optional<AddedBiasValues> DataWatch::added_bias_values() const {
   return AddedBiasValues{biases_->file(), biases_->column(), biases_->digest(), unknown_};
 }
 
-std::shared_ptr<const SampleTable> DataWatch::open_samples(const std::string& split, const Config& section) {
-  std::shared_ptr<const SampleTable> samples = make_samples(section);
-  watch(split, section, *samples);
+std::shared_ptr<const SampleTable> DataWatch::open_samples(const std::string& split, const ChosenData& data) {
+  std::shared_ptr<const SampleTable> samples = data.make();
+  watch(split, data, *samples);
   return samples;
 }
 
-void DataWatch::watch(const std::string& split, const Config& section, const SampleTable& samples) {
+void DataWatch::watch(const std::string& split, const ChosenData& data, const SampleTable& samples) {
   for (const auto& remark : samples.info().remarks) {
     if (said_.insert(remark).second) log_.info(remark);
   }
-  record_.sets[split] = fingerprint(samples, section, verify_, progress_);
+  record_.sets[split] = fingerprint(samples, data, verify_, progress_);
 }
 
 Config protocol_options(const Recipe& recipe) {
@@ -117,8 +132,8 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, c
   };
   EvaluationInput input;
   input.train = mapped(std::move(train));
-  if (!data.valid.is_null()) input.valid = mapped(watch.open("valid", data.valid));
-  if (!data.test.is_null()) input.test = mapped(watch.open("test", data.test));
+  if (data.valid) input.valid = mapped(watch.open("valid", *data.valid));
+  if (data.test) input.test = mapped(watch.open("test", *data.test));
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
   input.seed = recipe.seed;

@@ -26,7 +26,11 @@ struct DataWords {
 };
 
 struct JudgedData {
-  Config train, valid, test;  // sections of a recipe's `data:`; null where absent
+  ChosenData train;
+  std::optional<ChosenData> valid = {}, test = {};
+
+  std::vector<std::pair<std::string, const ChosenData*>> sets() const;  // by split, `train` first
+  JudgedData below(const std::string& root) const;                      // all of them in this folder; as they are where it is empty
 };
 
 JudgedData data_of(const Recipe& recipe);
@@ -52,8 +56,8 @@ Config protocol_options(const Recipe& recipe);
 class DataWatch {
  public:
   DataWatch(Verify verify, Progress& progress, Log& log) : verify_(verify), progress_(progress), log_(log) {}
-  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);  // usage error if samples are not images
-  std::shared_ptr<const SampleTable> open_samples(const std::string& split, const Config& section);
+  std::shared_ptr<const Dataset> open(const std::string& split, const ChosenData& data);  // usage error where samples are not images
+  std::shared_ptr<const SampleTable> open_samples(const std::string& split, const ChosenData& data);
   const DataRecord& record() const { return record_; }
   Progress& progress() const { return progress_; }
 
@@ -63,8 +67,8 @@ class DataWatch {
   std::vector<std::string> notes() const { return notes_; }  // one line each: images without a bias label
 
  private:
-  void watch(const std::string& split, const Config& section, const SampleTable& samples);
-  std::shared_ptr<const Dataset> with_biases(const std::string& split, const Config& section, std::shared_ptr<const Dataset> dataset);
+  void watch(const std::string& split, const ChosenData& data, const SampleTable& samples);
+  std::shared_ptr<const Dataset> with_biases(const std::string& split, const ChosenData& data, std::shared_ptr<const Dataset> dataset);
 
   Verify verify_;
   Progress& progress_;

@@ -91,6 +91,7 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   model.train(false);
   run.encoder = model.encoder;
   run.head = model.head;
+  run.has_head = recipe.head.projects();
   if (model.classifier != nullptr) load_state(*model.classifier->linear(), checkpoint.file, "classifier.");
   run.classifier = model.classifier;
   return run;

@@ -117,11 +117,10 @@ std::shared_ptr<TrainObserver> make_option_estimates(const Recipe& recipe, std::
     }
   }
   if (!any) return nullptr;
-  JudgedData data;
-  data.train = recipe.train_data;
   const NameTable names = name_table(*train);
   DataWatch watch(recipe.verify, progress, log);
-  return std::make_shared<OptionEstimates>(recipe, evaluation_input(recipe, data, names, watch, log, std::move(train)), progress, log);
+  return std::make_shared<OptionEstimates>(recipe, evaluation_input(recipe, {recipe.train_data}, names, watch, log, std::move(train)),
+                                           progress, log);
 }
 
 }  // namespace debias

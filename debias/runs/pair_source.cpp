@@ -38,18 +38,15 @@ std::shared_ptr<const Dataset> dataset_of(const EvaluationInput& input, const st
 
 // The sections of the splits that are asked for; of a run's own data.
 JudgedData sections_of(const LoadedRun& run, const Recipe& recipe, const SplitPair& splits, const std::string& root) {
-  const JudgedData own = data_of(recipe);
-  JudgedData data;
-  data.train = own.train;
-  for (const auto& [name, section, taken] : {std::tuple("valid", &own.valid, &data.valid), std::tuple("test", &own.test, &data.test)}) {
-    if (splits.first != name && splits.second != name) continue;
-    if (section->is_null()) throw usage_error("pairs: run '{}' has no data.{}; its recipe names none", run.checkpoint, name);
-    *taken = *section;
+  JudgedData data = data_of(recipe);
+  for (const auto& [name, set] : {std::pair("valid", &data.valid), std::pair("test", &data.test)}) {
+    if (splits.first != name && splits.second != name) {
+      set->reset();
+    } else if (!*set) {
+      throw usage_error("pairs: run '{}' has no data.{}; its recipe names none", run.checkpoint, name);
+    }
   }
-  for (Config* section : {&data.train, &data.valid, &data.test}) {
-    if (!root.empty() && !section->is_null()) section->set("root", Config::string(root));
-  }
-  return data;
+  return data.below(root);
 }
 
 // Value of the first term whose tau_plus is a number.

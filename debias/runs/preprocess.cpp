@@ -57,7 +57,7 @@ std::optional<std::vector<std::string>> recorded_classes(const std::string& fold
 
 std::unique_ptr<const Dataset> training_set(const Recipe& recipe, std::vector<std::string>& remarks) {
   try {
-    return make_dataset(recipe.train_data);
+    return recipe.train_data.make_images();
   } catch (const Error& error) {
     remarks.push_back(fmt::format("preprocess.json lacks what only the training set says: {}", error.what()));
     return nullptr;

@@ -35,10 +35,8 @@ std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& pro
   const c10::Device device = resolve_device(request.device);
   const LoadedRun run = load_run(request.run, request.which);
   require_image_run(run);
-  JudgedData data;
   const Recipe recipe = read_recipe(run.recipe);
-  data.train = recipe.train_data;
-  if (!request.root.empty()) data.train.set("root", Config::string(request.root));
+  const JudgedData data = JudgedData{recipe.train_data}.below(request.root);
   run.encoder->to(device);
   DataWatch watch(recipe.verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);

@@ -66,7 +66,7 @@ TrainPlan measured_plan(const FolderSurvey& survey, const ProposedNetwork& netwo
   TrainInput input;
   const std::string recipe = proposed_recipe(survey, network, proposal, ProposedPart::kCorrected);
   input.recipe = read_recipe(parse_yaml(recipe, proposal.corrected.file));
-  input.dataset = make_dataset(input.recipe.train_data);
+  input.dataset = input.recipe.train_data.make_images();
   resolve_recipe(input.recipe, *input.dataset);  // rejects what training would reject
   return plan_training(input);
 }
@@ -79,7 +79,7 @@ struct Start {
 Start pretrained_start(const std::string& from, const FolderSurvey& survey) {
   const FrozenEncoder frozen = frozen_encoder(from, "init: --from");
   if (!frozen.views.is_null()) throw usage_error("init: --from {}: it is already a recipe; give the file of weights, or a section", from);
-  const int64_t channels = make_dataset(survey.train)->info().channels, side = pretrained_side(frozen.encoder);
+  const int64_t channels = read_data(survey.train).make_images()->info().channels, side = pretrained_side(frozen.encoder);
   const auto encoder = opened_encoder(frozen, channels);
   Start start{fine_tuned_networks(frozen.section, side, encoder->image_side().has_value())};
   const at::NoGradGuard no_grad;

@@ -46,8 +46,7 @@ void ProtocolEvaluation::keep(const std::string& protocol, const EvaluationResul
 }
 
 void check_protocol_options(const Recipe& recipe) {
-  const DatasetEntry* dataset = find_dataset(section_name(recipe.train_data, "data set"));
-  const SampleKind samples = dataset == nullptr ? SampleKind::kImages : dataset->samples;
+  const SampleKind samples = recipe.train_data.entry->samples;
   for (const auto& name : recipe.evaluate.protocols()) protocol_for(samples, name, "evaluate: ");
   for (const auto& [name, section] : recipe.protocol_options.entries()) {
     const auto& entry = protocol_for(samples, name, section.prefix());

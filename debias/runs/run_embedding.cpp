@@ -5,7 +5,7 @@
 #include "debias/core/data_folder.h"
 #include "debias/core/output_path.h"
 #include "debias/data/data_roots.h"
-#include "debias/data/dataset_registry.h"
+#include "debias/data/dataset.h"
 #include "debias/evaluate/features.h"
 #include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
@@ -21,17 +21,17 @@ struct EmbeddedImages {
 };
 
 // The data set that the request names, else the run's test set with the words laid over it.
-Config embedded_section(const LoadedRun& run, const DataWords& data) {
-  if (!data.name.empty()) return named_section(data, "");
-  Config section = judged_data(run, data).test;
+ChosenData embedded_data(const LoadedRun& run, const DataWords& data) {
+  if (!data.name.empty()) return read_data(named_section(data, ""));
+  Config section = judged_data(run, data).test->section;
   for (const auto& word : data.words) section.assign(word);
-  return section;
+  return read_data(section);
 }
 
 // What the encoder was trained with: the resolved recipe says it; one that does not means the constants of its own training set.
 ViewPipeline views_of(const Recipe& recipe, const Dataset& embedded, bool is_own) {
   const bool says = recipe.views_section.find("normalize") != nullptr;
-  return embedding_views(recipe, says || !is_own ? embedded.info() : make_dataset(recipe.train_data)->info());
+  return embedding_views(recipe, says || !is_own ? embedded.info() : recipe.train_data.make_images()->info());
 }
 
 DataWords take_recipe_words(DataWords data, Config& recipe) {
@@ -63,11 +63,11 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
   const DataWords data = take_recipe_words(request.data, run.recipe);
   const Recipe recipe = read_recipe(run.recipe);
   const auto network = embedded_layer(run, request.layer);
-  const Config section = split == EmbeddedSplit::kTrain ? training_section(run, data) : embedded_section(run, data);
-  require_outputs(run, section, request.out, outputs);
+  const ChosenData set = split == EmbeddedSplit::kTrain ? training_data(run, data) : embedded_data(run, data);
+  require_outputs(run, set.section, request.out, outputs);
   DataWatch watch(recipe.verify, progress, log);
   EmbeddedImages images;
-  images.dataset = watch.open(split == EmbeddedSplit::kTrain ? "train" : "test", section);
+  images.dataset = watch.open(split == EmbeddedSplit::kTrain ? "train" : "test", set);
   const bool is_own = data.name.empty() && data.words.empty();
   if (is_own) require_unchanged(run, watch, request.data.words, request.data_change, log);
   images.dataset = in_numbers_of(run, std::move(images.dataset), log);

@@ -104,8 +104,8 @@ void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const s
   refuse_run_inside_data(run.folder, roots_of(data));
   for (const FoundProtocol& protocol : protocols) {
     const std::string path = files.path(protocol.entry.name);
-    for (const Config* section : {&data.train, &data.valid, &data.test}) {
-      refuse_overwriting("eval", {path + ".json", path + ".csv"}, files_named_in(*section));
+    for (const auto& [split, set] : data.sets()) {
+      refuse_overwriting("eval", {path + ".json", path + ".csv"}, files_named_in(set->section));
     }
     if (!labels.empty()) refuse_overwriting("eval", {path + ".json", path + ".csv"}, {labels});
   }

@@ -97,27 +97,25 @@ void require_judgeable(const std::string& where, const Sentences& judged, const 
   }
 }
 
-SentenceInput::Judged books_of(const std::string& split, const Config& section, const Recipe& recipe, const TrainedWords& trained,
+SentenceInput::Judged books_of(const std::string& split, const ChosenData& data, const Recipe& recipe, const TrainedWords& trained,
                                DataWatch& watch) {
-  const DatasetEntry* entry = find_dataset(section_name(section, "data set"));
-  if (entry == nullptr || entry->samples != SampleKind::kSentences) {
-    throw usage_error("{}data.{}: its samples are not sentences, those of data.train are; write name: sentences", section.prefix(), split);
+  const std::string where = fmt::format("{}data.{}", data.section.prefix(), split);
+  if (data.entry->samples != SampleKind::kSentences) {
+    throw usage_error("{}: its samples are not sentences, those of data.train are; write name: sentences", where);
   }
-  Config own = section;
-  if (own.find("vocabulary") == nullptr) own.set("vocabulary", Config::string(trained.file));
+  Config shared = Config::map({{"vocabulary", Config::string(trained.file)}});
   for (const char* key : {"lowercase", "max_tokens", "format", "encoding"}) {
-    const Config* given = recipe.train_data.find(key);
-    if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
+    if (const Config* given = recipe.train_data.section.find(key)) shared.set(key, *given);
   }
-  SentenceInput::Judged judged = {split, sentences_of(watch.open_samples(split, own))};
-  require_judgeable(fmt::format("{}data.{}", section.prefix(), split), *judged.books, trained, recipe.train.batch_size());
+  SentenceInput::Judged judged = {split, sentences_of(watch.open_samples(split, data.with_missing(shared)))};
+  require_judgeable(where, *judged.books, trained, recipe.train.batch_size());
   return judged;
 }
 
 JudgedBooks judged_books(const Recipe& recipe, const JudgedData& data, const TrainedWords& trained, DataWatch& watch) {
   JudgedBooks judged;
-  if (!data.valid.is_null()) judged.push_back(books_of("valid", data.valid, recipe, trained, watch));
-  if (!data.test.is_null()) judged.push_back(books_of("test", data.test, recipe, trained, watch));
+  if (data.valid) judged.push_back(books_of("valid", *data.valid, recipe, trained, watch));
+  if (data.test) judged.push_back(books_of("test", *data.test, recipe, trained, watch));
   return judged;
 }
 
@@ -168,7 +166,7 @@ std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, co
                                                         DataWatch& watch, Progress& progress, Log& log) {
   check_protocol_options(recipe);
   require_more_is_better(recipe.evaluate.select());
-  if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
+  if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }
   const JudgedBooks judged = judged_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary()}, watch);

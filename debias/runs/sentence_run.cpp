@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/data/readers/sentences.h"
 #include "debias/train/methods/model.h"
 #include "debias/train/recipe/recipe.h"
 
@@ -14,10 +15,9 @@ namespace debias {
 std::string vocabulary_file(const LoadedRun& run) {
   const std::string own = run.folder + "/vocabulary.txt";
   if (!run.folder.empty() && std::filesystem::exists(own)) return own;
-  const Config* named = read_recipe(run.recipe).train_data.find("vocabulary");
-  if (named == nullptr || !named->is_scalar())
-    throw data_error("opening '{}': no vocabulary.txt beside it, and its recipe names none", run.checkpoint);
-  return named->text();
+  const std::string named = read_recipe(run.recipe).train_data.label_file;
+  if (named.empty()) throw data_error("opening '{}': no vocabulary.txt beside it, and its recipe names none", run.checkpoint);
+  return named;
 }
 
 std::shared_ptr<SentenceReader> open_reader(const LoadedRun& run) {
@@ -27,9 +27,9 @@ std::shared_ptr<SentenceReader> open_reader(const LoadedRun& run) {
     throw data_error("{}: {} words, the tables of '{}' have {}; give the vocabulary that it was trained with", file, vocabulary.size(),
                      run.checkpoint, run.words);
   }
-  const Config* lowercase = read_recipe(run.recipe).train_data.find("lowercase");
-  return std::make_shared<SentenceReader>(
-      SentenceReader{run.encoder, std::move(vocabulary), lowercase != nullptr && lowercase->text() == "true"});
+  const Recipe recipe = read_recipe(run.recipe);
+  const auto* options = recipe.train_data.as<SentencesOptions>();
+  return std::make_shared<SentenceReader>(SentenceReader{run.encoder, std::move(vocabulary), options != nullptr && options->lowercase()});
 }
 
 SentenceRun open_sentence_run(const std::string& path, const std::string& which, bool untrained) {

@@ -180,7 +180,7 @@ class SweepCheck {
   // `debias eval` may be given one later.
   void warn_of_missing_set(const std::string& metric, const Recipe& recipe) {
     const std::string split = split_of(metric).split;
-    const bool is_missing = (split == "test" && recipe.test_data.is_null()) || (split == "valid" && recipe.valid_data.is_null());
+    const bool is_missing = (split == "test" && !recipe.test_data) || (split == "valid" && !recipe.valid_data);
     if (!is_missing || !warned_.insert(metric).second) return;
     log_.warn(fmt::format("sweep: no run measures '{}' while it trains: the recipes have no data.{}", metric, split));
   }
@@ -188,7 +188,8 @@ class SweepCheck {
   // The sweep's own files, and every seed's run.
   void require_outside_data(size_t number, const Recipe& recipe) {
     const JudgedData data = data_of(recipe);
-    const std::string sections = data.train.to_yaml() + data.valid.to_yaml() + data.test.to_yaml();
+    std::string sections;
+    for (const auto& [split, set] : data.sets()) sections += set->section.to_yaml();
     const auto [known, is_new] = data_roots_.try_emplace(sections);
     if (is_new) known->second = roots_of(data);
     refuse_inside_data(plan_.output, known->second);
@@ -203,7 +204,7 @@ class SweepCheck {
   }
 
   std::shared_ptr<const SampleTable> samples(const Recipe& recipe, DataWatch& watch) {
-    auto& opened = samples_[recipe.train_data.to_yaml()];
+    auto& opened = samples_[recipe.train_data.section.to_yaml()];
     if (opened == nullptr) opened = watch.open_samples("train", recipe.train_data);
     return opened;
   }

@@ -100,7 +100,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
                                                         DataWatch& watch, Progress& progress, Log& log) {
   check_protocol_options(recipe);
   require_more_is_better(recipe.evaluate.select());
-  const bool has_protocols = !recipe.evaluate.protocols().empty(), has_test = !recipe.test_data.is_null();
+  const bool has_protocols = !recipe.evaluate.protocols().empty(), has_test = recipe.test_data.has_value();
   if (!has_protocols && !recipe.evaluate.select().empty()) {
     throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
   }
@@ -109,7 +109,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
     throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
                       split_of(recipe.evaluate.select()).name);
   }
-  if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
+  if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }
   if (!has_protocols && !(recipe.classifier && has_test)) return nullptr;

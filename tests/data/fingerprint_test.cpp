@@ -19,8 +19,8 @@ using testing::IsEmpty;
 namespace fs = std::filesystem;
 
 DataFingerprint taken(const std::string& yaml, Verify verify = Verify::kListing) {
-  const Config section = parse_yaml(yaml, "r.yaml");
-  return fingerprint(*make_dataset(section), section, verify);
+  const ChosenData data = read_data(parse_yaml(yaml, "r.yaml"));
+  return fingerprint(*data.make_images(), data, verify);
 }
 
 // Twelve images of two classes; no file is as long as another.

@@ -108,6 +108,6 @@ inline Bytes jpeg(const Bytes& pixels, int height, int width, int format = TJPF_
 }
 inline Bytes jpeg(const Image& image) { return jpeg(image.pixels, image.height, image.width); }
 
-inline std::unique_ptr<const Dataset> make(const std::string& yaml) { return make_dataset(parse_yaml(yaml, "r.yaml")); }
+inline std::unique_ptr<const Dataset> make(const std::string& yaml) { return read_data(parse_yaml(yaml, "r.yaml")).make_images(); }
 
 }  // namespace debias::fixture

@@ -62,8 +62,8 @@ TEST_F(FolderSurveyOf, HoldsOutAFifthWithoutATestFolder) {
   const FolderSurvey found = survey();
   EXPECT_EQ(found.hold_out, 4);
   EXPECT_EQ(text(found.judged, "split"), "held_out");
-  EXPECT_EQ(make_dataset(found.judged)->size(), 4);
-  EXPECT_EQ(make_dataset(found.train)->size(), 16);
+  EXPECT_EQ(read_data(found.judged).make_images()->size(), 4);
+  EXPECT_EQ(read_data(found.train).make_images()->size(), 16);
 }
 
 TEST_F(FolderSurveyOf, HoldsOutMoreWhereFewPicturesGoAgainstTheBias) {
@@ -79,9 +79,9 @@ TEST_F(FolderSurveyOf, AFolderWithAnotherNameForTrainCanHoldOut) {
   add_many("Training/cat", 10);
   add_many("Training/dog", 10);
   const FolderSurvey found = survey();
-  EXPECT_EQ(make_dataset(found.judged)->size(), 4);
-  EXPECT_EQ(make_dataset(found.train)->size(), 16);
-  EXPECT_THAT(make_dataset(found.train)->info().class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(read_data(found.judged).make_images()->size(), 4);
+  EXPECT_EQ(read_data(found.train).make_images()->size(), 16);
+  EXPECT_THAT(read_data(found.train).make_images()->info().class_names, ElementsAre("cat", "dog"));
 }
 
 TEST_F(FolderSurveyOf, ATestFolderWithoutLabelsJudgesNothing) {
@@ -100,7 +100,7 @@ TEST_F(FolderSurveyOf, HoldsOutNoDamagedFile) {
   const FolderSurvey found = survey();
   EXPECT_EQ(found.train_check.bad_files.size(), 3u);
   EXPECT_THAT(found.judged_bad, IsEmpty());
-  EXPECT_THAT(check_data(*make_dataset(found.judged)).bad_files, IsEmpty());
+  EXPECT_THAT(check_data(*read_data(found.judged).make_images()).bad_files, IsEmpty());
 }
 
 TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeJudgedAreNamed) {

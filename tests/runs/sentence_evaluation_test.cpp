@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "debias/data/dataset_registry.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/runs/sentence_run.h"
 #include "debias/runs/training_evaluation.h"

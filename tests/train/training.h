@@ -26,7 +26,7 @@ inline std::string content(const std::string& path) {
 inline TrainInput input_for(const Config& root) {
   TrainInput input;
   input.recipe = read_recipe(root);
-  input.dataset = make_samples(input.recipe.train_data);
+  input.dataset = input.recipe.train_data.make();
   return input;
 }
 

@@ -135,8 +135,4 @@ std::unique_ptr<Dataset> make_biased_mnist(const BiasedMnistOptions& options) {
   return std::make_unique<BiasedMnist>(std::move(digits), std::move(biases), palette, options.split());
 }
 
-std::unique_ptr<Dataset> biased_mnist_from_config(const Config& section) {
-  return make_biased_mnist(BiasedMnistOptions::table().read(section, "data set 'biased_mnist'", {"name"}));
-}
-
 }  // namespace debias

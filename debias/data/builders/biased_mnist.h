@@ -42,6 +42,5 @@ class BiasedMnistOptions : public HoldOutOptions {
 
 // A data error naming the path, as of mnist.h and made_folder.h; a usage error for split valid of MNIST's own files.
 std::unique_ptr<Dataset> make_biased_mnist(const BiasedMnistOptions& options);
-std::unique_ptr<Dataset> biased_mnist_from_config(const Config& section);
 
 }  // namespace debias

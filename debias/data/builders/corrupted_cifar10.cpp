@@ -233,8 +233,4 @@ std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& o
   return read_named_images(std::move(info), options.root(), folders, options.split(), options);
 }
 
-std::unique_ptr<Dataset> corrupted_cifar10_from_config(const Config& section) {
-  return make_corrupted_cifar10(CorruptedCifar10Options::table().read(section, "data set 'corrupted_cifar10'", {"name"}));
-}
-
 }  // namespace debias

@@ -43,7 +43,6 @@ class CorruptedCifar10Options : public HoldOutOptions {
 
 // A data error naming the path, as of made_folder.h and named_images.h; a usage error for a published archive without a ratio.
 std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options);
-std::unique_ptr<Dataset> corrupted_cifar10_from_config(const Config& section);
 
 // Options of `debias data make corrupted_cifar10`, which builds from CIFAR-10.
 class CorruptedCifar10Recipe {

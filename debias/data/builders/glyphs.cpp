@@ -233,8 +233,4 @@ std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options) {
                             split == FolderSplit::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
-std::unique_ptr<Dataset> glyphs_from_config(const Config& section) {
-  return make_glyphs(GlyphsOptions::table().read(section, "data set 'glyphs'", {"name"}));
-}
-
 }  // namespace debias

@@ -37,6 +37,5 @@ class GlyphsOptions : public HoldOutOptions {
 
 // A usage error for split valid without a root; with one, errors are those of made_folder.h.
 std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options);
-std::unique_ptr<Dataset> glyphs_from_config(const Config& section);
 
 }  // namespace debias

@@ -42,8 +42,4 @@ std::unique_ptr<Dataset> make_bffhq(const BffhqOptions& options) {
   return options.split() == FolderSplit::kTest ? conflicting_only(std::move(images), options.root()) : std::move(images);
 }
 
-std::unique_ptr<Dataset> bffhq_from_config(const Config& section) {
-  return make_bffhq(BffhqOptions::table().read(section, "data set 'bffhq'", {"name"}));
-}
-
 }  // namespace debias

@@ -23,6 +23,5 @@ class BffhqOptions : public HoldOutOptions {
 
 // A data error naming the path, as of read_named_images; also where no image of test is bias-conflicting.
 std::unique_ptr<Dataset> make_bffhq(const BffhqOptions& options);
-std::unique_ptr<Dataset> bffhq_from_config(const Config& section);
 
 }  // namespace debias

@@ -170,12 +170,4 @@ const OptionTable<CifarOptions>& CifarOptions::table() {
 std::unique_ptr<Dataset> make_cifar10(const CifarOptions& options) { return make(options, cifar10_format()); }
 std::unique_ptr<Dataset> make_cifar100(const CifarOptions& options) { return make(options, cifar100_format()); }
 
-std::unique_ptr<Dataset> cifar10_from_config(const Config& section) {
-  return make_cifar10(CifarOptions::table().read(section, "data set 'cifar10'", {"name"}));
-}
-
-std::unique_ptr<Dataset> cifar100_from_config(const Config& section) {
-  return make_cifar100(CifarOptions::table().read(section, "data set 'cifar100'", {"name"}));
-}
-
 }  // namespace debias

@@ -26,8 +26,6 @@ class CifarOptions : public HoldOutOptions {
 
 // A data error naming the file: missing (and what was looked for), empty, a partial record, a label that is not a class.
 std::unique_ptr<Dataset> make_cifar10(const CifarOptions& options);
-std::unique_ptr<Dataset> cifar10_from_config(const Config& section);
 std::unique_ptr<Dataset> make_cifar100(const CifarOptions& options);
-std::unique_ptr<Dataset> cifar100_from_config(const Config& section);
 
 }  // namespace debias

@@ -178,8 +178,4 @@ std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
   return take_hold_out_part(std::move(images), options, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
-std::unique_ptr<Dataset> image_folder_from_config(const Config& section) {
-  return make_image_folder(ImageFolderOptions::table().read(section, "data set 'image_folder'", {"name"}));
-}
-
 }  // namespace debias

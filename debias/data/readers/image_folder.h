@@ -39,6 +39,5 @@ class ImageFolderOptions : public HoldOutOptions {
 
 // A data error naming the path: a missing root or split, no image at all, a malformed or incomplete CSV.
 std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options);
-std::unique_ptr<Dataset> image_folder_from_config(const Config& section);
 
 }  // namespace debias

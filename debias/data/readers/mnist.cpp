@@ -69,8 +69,4 @@ std::unique_ptr<Dataset> make_mnist(const MnistOptions& options) {
                             options.split() == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
-std::unique_ptr<Dataset> mnist_from_config(const Config& section) {
-  return make_mnist(MnistOptions::table().read(section, "data set 'mnist'", {"name"}));
-}
-
 }  // namespace debias

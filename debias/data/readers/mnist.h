@@ -21,6 +21,5 @@ class MnistOptions : public HoldOutOptions {
 
 // A data error naming the file: missing, malformed (idx_file.h), not 28x28, images and labels of different counts, a label above 9.
 std::unique_ptr<Dataset> make_mnist(const MnistOptions& options);
-std::unique_ptr<Dataset> mnist_from_config(const Config& section);
 
 }  // namespace debias

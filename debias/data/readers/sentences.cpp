@@ -88,8 +88,4 @@ std::vector<std::string> Sentences::files() const {
 
 std::span<const int32_t> Sentences::words(int64_t index) const { return store_.sentence(id(index)); }
 
-std::unique_ptr<SampleTable> sentences_from_config(const Config& section) {
-  return std::make_unique<Sentences>(SentencesOptions::table().read(section, kWhat, {"name"}));
-}
-
 }  // namespace debias

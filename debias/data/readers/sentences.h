@@ -74,6 +74,4 @@ class Sentences final : public SampleTable {
   DatasetInfo info_;
 };
 
-std::unique_ptr<SampleTable> sentences_from_config(const Config& section);
-
 }  // namespace debias

@@ -196,8 +196,4 @@ std::unique_ptr<Dataset> make_stl10(const Stl10Options& options) {
   return images;
 }
 
-std::unique_ptr<Dataset> stl10_from_config(const Config& section) {
-  return make_stl10(Stl10Options::table().read(section, "data set 'stl10'", {"name"}));
-}
-
 }  // namespace debias

@@ -40,6 +40,5 @@ class Stl10Options : public HoldOutOptions {
 // A data error naming the file: missing (and what was looked for), empty, a partial record, labels of another count, a label that is no
 // class; from get(), a file that has become shorter.
 std::unique_ptr<Dataset> make_stl10(const Stl10Options& options);
-std::unique_ptr<Dataset> stl10_from_config(const Config& section);
 
 }  // namespace debias

@@ -7,11 +7,8 @@
 #include <cstdlib>
 
 #include "debias/augment/view_pipeline.h"
-#include "debias/core/data_seed.h"
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/data/dataset.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/loader/ahead_batches.h"
 #include "debias/optim/optimizer.h"
 #include "debias/runtime/threads.h"
@@ -111,20 +108,13 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
 }
 
 Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
-  const auto resolved_data = [](const Config& section, bool follows_seed) {
-    const auto& entry = named_entry(dataset_registry(), section, "data set");
-    Config resolved = with_defaults(section, entry.options);
-    if (follows_seed) resolved.set("seed", Config::scalar(std::string(kSeedOfRun)));
-    return resolved;
-  };
   Config root = Config::map();
   root.set("name", Config::string(recipe.name));
   root.set("seed", Config::integer(static_cast<int64_t>(recipe.seed)));
   Config data = Config::map();
-  const DataFollowsSeed& follows = recipe.data_follows_seed;
-  data.set("train", resolved_data(recipe.train_data, follows.train));
-  if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data, follows.valid));
-  if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data, follows.test));
+  data.set("train", recipe.train_data.resolved());
+  if (recipe.valid_data) data.set("valid", recipe.valid_data->resolved());
+  if (recipe.test_data) data.set("test", recipe.test_data->resolved());
   data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
   data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
   if (recipe.must_link) data.set("must_link", MustLink::table().write(with_digest(*recipe.must_link)));

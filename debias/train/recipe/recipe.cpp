@@ -41,13 +41,17 @@ void require_held_out_seed(const Config& section, const Config& train) {
                     section.prefix(), seed, of_train);
 }
 
-void read_data_key(const std::string& key, const Config& value, Recipe& recipe) {
+struct DataSections {
+  Config train, valid, test;  // null where absent
+};
+
+void read_data_key(const std::string& key, const Config& value, DataSections& sections, Recipe& recipe) {
   if (key == "train") {
-    recipe.train_data = section_map(value);
+    sections.train = section_map(value);
   } else if (key == "valid") {
-    recipe.valid_data = section_map(value);
+    sections.valid = section_map(value);
   } else if (key == "test") {
-    recipe.test_data = section_map(value);
+    sections.test = section_map(value);
   } else if (key == "on_error") {
     recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
   } else if (key == "decode") {
@@ -73,22 +77,38 @@ void take_held_out_keys(const Config& train, Config& section) {
   }
 }
 
-void read_data(const Config& data, Recipe& recipe) {
+void read_data_sets(const Config& data, Recipe& recipe) {
   if (!data.is_map()) throw usage_error("{}data: expected a map with `train` (and `valid`, `test`)", data.prefix());
   Mistakes mistakes;
-  for (const auto& [key, value] : data.entries()) mistakes.collect([&, &key = key, &value = value] { read_data_key(key, value, recipe); });
-  mistakes.throw_if_any();
-  if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());
-  for (Config* section : {&recipe.valid_data, &recipe.test_data}) take_held_out_keys(recipe.train_data, *section);
-  for (const Config* section : {&recipe.valid_data, &recipe.test_data}) require_held_out_seed(*section, recipe.train_data);
-  const auto seeded = [&](Config& section, const char* what) {
-    const bool follows = follows_run_seed(section);
-    section = with_run_seed(std::move(section), recipe.seed, what);
-    return follows;
+  DataSections sections;
+  for (const auto& [key, value] : data.entries()) {
+    mistakes.collect([&, &key = key, &value = value] { read_data_key(key, value, sections, recipe); });
+  }
+  if (sections.train.is_null()) {
+    mistakes.throw_if_any();
+    throw usage_error("{}data: no `train` is given; add one", data.prefix());
+  }
+  for (Config* section : {&sections.valid, &sections.test}) take_held_out_keys(sections.train, *section);
+  for (const Config* section : {&sections.valid, &sections.test}) {
+    mistakes.collect([&] { require_held_out_seed(*section, sections.train); });
+  }
+  const DataSections written = sections;
+  const bool have_seeds = mistakes.collect([&] {
+    sections.train = with_run_seed(written.train, recipe.seed, "data.train");
+    sections.valid = with_run_seed(written.valid, recipe.seed, "data.valid");
+    sections.test = with_run_seed(written.test, recipe.seed, "data.test");
+  });
+  const auto read = [&](Config section, const Config& as_written) {
+    ChosenData chosen;
+    if (!have_seeds) section.erase("seed");
+    mistakes.collect([&] { chosen = read_data(section); });
+    chosen.follows_seed = follows_run_seed(as_written);
+    return chosen;
   };
-  recipe.data_follows_seed = {.train = seeded(recipe.train_data, "data.train"),
-                              .valid = seeded(recipe.valid_data, "data.valid"),
-                              .test = seeded(recipe.test_data, "data.test")};
+  recipe.train_data = read(sections.train, written.train);
+  if (!sections.valid.is_null()) recipe.valid_data = read(sections.valid, written.valid);
+  if (!sections.test.is_null()) recipe.test_data = read(sections.test, written.test);
+  mistakes.throw_if_any();
 }
 
 void read_views(const Config& views, Recipe& recipe) {
@@ -309,7 +329,7 @@ Recipe read_recipe(const Config& root) {
   Recipe recipe;
   recipe.name = optional(root, "name").text();
   mistakes.collect([&] { read_seed(root, recipe); });
-  mistakes.collect([&] { read_data(required(root, "data"), recipe); });
+  mistakes.collect([&] { read_data_sets(required(root, "data"), recipe); });
   mistakes.collect([&] { read_views(optional(root, "views"), recipe); });
   mistakes.collect([&] {
     recipe.encoder = read_encoder(required(root, "encoder"));

@@ -12,6 +12,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/data/chosen.h"
 #include "debias/data/decode.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
@@ -170,16 +171,11 @@ class ClassifierOptions {
   static const OptionTable<ClassifierOptions>& table();
 };
 
-// Which data sets have `seed: run` (data_seed.h); their sections hold the run's seed as a number.
-struct DataFollowsSeed {
-  bool train = false, valid = false, test = false;
-};
-
 struct Recipe {
   std::string name;
   uint64_t seed = 1;
-  Config train_data, valid_data, test_data;  // null where absent
-  DataFollowsSeed data_follows_seed;
+  ChosenData train_data;
+  std::optional<ChosenData> valid_data, test_data;
   OnError on_error = OnError::kStop;  // `data.on_error`: of the training images
   Decode decode = Decode::kExact;     // `data.decode`: of the training images
   std::optional<MustLink> must_link;  // `data.must_link`: training images that belong together

@@ -26,7 +26,7 @@ struct Corpus {
     return parse_yaml(text, "r.yaml");
   }
   std::shared_ptr<const Sentences> open(const std::string& words = "") const {
-    return std::dynamic_pointer_cast<const Sentences>(std::shared_ptr<const SampleTable>(make_samples(section(words))));
+    return std::dynamic_pointer_cast<const Sentences>(std::shared_ptr<const SampleTable>(read_data(section(words)).make()));
   }
   TemporaryFolder folder;
 };
@@ -69,20 +69,20 @@ TEST(Sentences, RefuseWhatCannotBeRead) {
   std::filesystem::create_directory_symlink(shelf, corpus.folder / "books/more");
   EXPECT_THAT(usage_error_of(open(", cache: " + shelf + "/numbers")),
               HasSubstr("books/more'; nothing is written there: choose another cache"));
-  EXPECT_THAT(usage_error_of([] { make_samples(parse_yaml("{name: sentences, root: x}", "r")); }), HasSubstr("no vocabulary is given"));
-  EXPECT_THAT(usage_error_of([&] { make_dataset(corpus.section()); }), HasSubstr("data set 'sentences' has no images"));
+  EXPECT_THAT(usage_error_of([] { read_data(parse_yaml("{name: sentences, root: x}", "r")).make(); }), HasSubstr("no vocabulary is given"));
+  EXPECT_THAT(usage_error_of([&] { read_data(corpus.section()).make_images(); }), HasSubstr("data set 'sentences' has no images"));
   std::ofstream(corpus.folder / "vocab.txt") << "w1\n";
   EXPECT_THAT(data_error_of(open("")), HasSubstr("vocab.txt: line 1: the first word of a vocabulary is <unk>"));
 }
 
 std::vector<std::string> changes(const Corpus& corpus, const DataFingerprint& then) {
   const auto now = corpus.open();
-  return differences(then, fingerprint(*now, corpus.section(), Verify::kContents));
+  return differences(then, fingerprint(*now, read_data(corpus.section()), Verify::kContents));
 }
 
 TEST(Sentences, AreKnownAgainByTheirFilesAndVocabulary) {
   const Corpus corpus;
-  const DataFingerprint then = fingerprint(*corpus.open(), corpus.section(), Verify::kContents);
+  const DataFingerprint then = fingerprint(*corpus.open(), read_data(corpus.section()), Verify::kContents);
   EXPECT_THAT(changes(corpus, then), testing::IsEmpty());
   std::ofstream(corpus.folder / "vocab.txt", std::ios::app) << "more\n";
   EXPECT_THAT(changes(corpus, then), testing::ElementsAre(HasSubstr("the vocabulary has other words")));

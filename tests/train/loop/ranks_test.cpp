@@ -279,7 +279,7 @@ TEST(RankTraining, RefusesRanksThatDiffer) {
         Config other = root;
         other.assign(change);
         input.recipe = read_recipe(other);
-        const std::shared_ptr<const Dataset> dataset = make_dataset(input.recipe.train_data);
+        const std::shared_ptr<const Dataset> dataset = input.recipe.train_data.make_images();
         input.dataset = dataset;
         input.data.sets["train"] = fingerprint(*dataset, input.recipe.train_data, Verify::kListing);
       });

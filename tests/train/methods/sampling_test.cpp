@@ -149,7 +149,7 @@ TEST(Sampling, ARunGoesOnByteForByteAndItsRecipeSaysHowItDrew) {
     train(input_for(root));
     const Config resolved = read_yaml_file(folder.path() + "/whole/config.yaml");
     EXPECT_EQ(resolved.find("sampler")->find("name")->text(), parse_yaml(sampler, "s").find("name")->text());
-    EXPECT_EQ(resolve_recipe(read_recipe(resolved), *make_dataset(read_recipe(resolved).train_data)).to_yaml(), resolved.to_yaml());
+    EXPECT_EQ(resolve_recipe(read_recipe(resolved), *read_recipe(resolved).train_data.make_images()).to_yaml(), resolved.to_yaml());
     train_in_two(root, folder.path() + "/two", 8);
     expect_same_run(folder.path() + "/whole", folder.path() + "/two");
     for (const char* run : {"/whole", "/two"}) std::filesystem::remove_all(folder.path() + run);

@@ -49,7 +49,7 @@ struct Fixture {
         model{std::make_shared<PlainEncoder>(batch_norm), make_no_head(6)},
         optimizers(with_classifier()),
         method(make_simclr({.model = model,
-                            .terms = make_terms(recipe, *make_dataset(recipe.train_data)),
+                            .terms = make_terms(recipe, *recipe.train_data.make_images()),
                             .optimizers = optimizers,
                             .forward = ForwardOptions{order},
                             .micro_batch = micro_batch})) {
@@ -153,7 +153,7 @@ TEST(Simclr, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
   written.objective = std::make_shared<AskedPrecisionOptions>(bfloat16);
   for (const Precision network : {Precision::kFp32, Precision::kBf16}) {
     for (const Precision losses : {Precision::kFp32, Precision::kBf16}) {
-      const Term term(written, entry.name, make_dataset(fixture.recipe.train_data)->info());
+      const Term term(written, entry.name, fixture.recipe.train_data.make_images()->info());
       bfloat16 = losses == Precision::kFp32;  // what must not be left
       const auto method = make_simclr({.model = fixture.model,
                                        .terms = {term},

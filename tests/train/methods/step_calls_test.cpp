@@ -30,7 +30,7 @@ std::map<std::string, int> waits_of(const std::vector<std::string>& words) {
   root.assign("optimizer={name: sgd, learning_rate: 0.01}");  // the CPU's kernel of Adam reads the step's number, a device's does not
   for (const auto& word : words) root.assign(word);
   const Recipe recipe = read_recipe(root);
-  const std::shared_ptr<const Dataset> dataset = make_dataset(recipe.train_data);
+  const std::shared_ptr<const Dataset> dataset = recipe.train_data.make_images();
   RunParts parts = make_run_parts(recipe, dataset);
   std::vector<Term> terms = make_terms(recipe, *dataset);
   for (auto& term : terms) term.load(*dataset, recipe.views.count(), false, {});

@@ -37,13 +37,13 @@ TEST(RecipeSections, TheyAreTheKeysThatARecipeMayHave) {
     EXPECT_THAT(complaint(root), Not(HasSubstr("unknown section"))) << name;
   }
   const Recipe recipe = read_recipe(small_config("out"));
-  const Config resolved = resolve_recipe(recipe, *make_dataset(recipe.train_data));
+  const Config resolved = resolve_recipe(recipe, *recipe.train_data.make_images());
   for (const auto& [key, value] : resolved.entries()) EXPECT_THAT(recipe_section_names(), Contains(key));
 }
 
 TEST(RecipeSections, OptionsOfTrainAreThoseOfAResolvedRecipe) {
   const Recipe recipe = read_recipe(small_config("out"));
-  const Config resolved = resolve_recipe(recipe, *make_dataset(recipe.train_data));
+  const Config resolved = resolve_recipe(recipe, *recipe.train_data.make_images());
   const auto& options = section("train").options;
   EXPECT_EQ(options.size(), resolved.find("train")->entries().size());
   for (const auto& option : options) EXPECT_NE(resolved.find("train")->find(option.name), nullptr) << option.name;

@@ -19,7 +19,7 @@ void resolve(const std::string& word) {
   Config root = small_config("out");
   root.assign(word);
   const Recipe recipe = read_recipe(root);
-  resolve_recipe(recipe, *make_dataset(recipe.train_data));
+  resolve_recipe(recipe, *recipe.train_data.make_images());
 }
 
 std::string refusal(const std::string& word) {
@@ -28,12 +28,12 @@ std::string refusal(const std::string& word) {
 
 TEST(Recipe, ResolvingWritesEveryDefaultAndChangesNothingTheSecondTime) {
   const Recipe recipe = read_recipe(small_config("out"));
-  const auto dataset = make_dataset(recipe.train_data);
+  const auto dataset = recipe.train_data.make_images();
   const Config once = resolve_recipe(recipe, *dataset);
   EXPECT_NE(once.find("train")->find("prefetch"), nullptr);
   EXPECT_EQ(once.find("objective")->items()[0].find("temperature")->text(), "0.5");
   const Recipe again = read_recipe(parse_yaml(once.to_yaml(), "config.yaml"));
-  EXPECT_EQ(resolve_recipe(again, *make_dataset(again.train_data)).to_yaml(), once.to_yaml());
+  EXPECT_EQ(resolve_recipe(again, *again.train_data.make_images()).to_yaml(), once.to_yaml());
 }
 
 TEST(Recipe, EachMistakeNamesItsSection) {
@@ -60,7 +60,7 @@ TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
     root.assign("head=" + head);
     root.assign("classifier=" + classifier);
     const Recipe recipe = read_recipe(root);
-    return resolve_recipe(recipe, *make_dataset(recipe.train_data)).find("classifier")->to_json().dump();
+    return resolve_recipe(recipe, *recipe.train_data.make_images()).find("classifier")->to_json().dump();
   };
   EXPECT_EQ(resolved("simclr", "linear"), R"({"name":"linear","learning_rate":0.001,"gradient":"stop","normalize":false})");
   EXPECT_EQ(resolved("none", "{name: linear, gradient: flow}"),
@@ -99,7 +99,7 @@ TEST(Recipe, ScheduledValuesAreCheckedAtEveryEpochAndStaySchedules) {
   Config root = small_config("out");
   root.assign("objective={name: bcl, alpha: {schedule: linear, from: 0.5, to: 0.7}, weight: {schedule: cosine, from: 1, to: 0}}");
   const Recipe recipe = read_recipe(root);
-  const auto dataset = make_dataset(recipe.train_data);
+  const auto dataset = recipe.train_data.make_images();
   auto terms = make_terms(recipe, *dataset);
   terms[0].begin_epoch(1);
   EXPECT_NEAR(terms[0].weight(), 0.5, 1e-12);
@@ -140,7 +140,7 @@ TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
   Config root = small_config("out");
   root.assign("objective={name: bcl, alpha: {from: macro_auc, every: 2}, tau_plus: {from: prior, start: 0.05}}");
   const Recipe recipe = read_recipe(root);
-  const auto dataset = make_dataset(recipe.train_data);
+  const auto dataset = recipe.train_data.make_images();
   const Config resolved = resolve_recipe(recipe, *dataset);
   EXPECT_EQ(resolved.find("objective")->items()[0].find("alpha")->to_json().dump(), R"({"from":"macro_auc","every":2,"start":0.7})");
   EXPECT_EQ(resolved.find("objective")->items()[0].find("tau_plus")->to_json().dump(), R"({"from":"prior","every":1,"start":0.05})");
@@ -151,7 +151,7 @@ TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
   Config root = small_config("out");
   root.assign("objective.tau_plus={from: prior, every: 2, start: 0.3}");
   const Recipe recipe = read_recipe(root);
-  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  auto terms = make_terms(recipe, *recipe.train_data.make_images());
   Term& term = terms[0];
   const auto in_force = [&](int64_t epoch) {
     term.begin_epoch(epoch);
@@ -178,7 +178,7 @@ TEST(Recipe, ABoundLowersTheStartAndNeverRaisesIt) {
   Config root = small_config("out");
   root.assign("objective.tau_plus={from: prior, start: 0.3}");
   const Recipe recipe = read_recipe(root);
-  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  auto terms = make_terms(recipe, *recipe.train_data.make_images());
   for (const auto& [bound, in_force] : {std::pair{1.0, 0.3}, {0.2, 0.2}, {0.25, 0.25}, {0.4, 0.3}}) {
     EXPECT_TRUE(terms[0].take_estimates(1, {{"bound.prior", bound}}).empty());
     EXPECT_EQ(terms[0].estimates().at("tau_plus"), in_force);
@@ -202,7 +202,7 @@ TEST(Recipe, TwoSchedulesOfATermAreTakenTogether) {
       "objective={name: bayesian, form: authors, alpha: {schedule: steps, values: {0: 1, 1: 0.6}}, beta: {schedule: steps, values: {0: "
       "0.6, 1: 1}}}");
   const Recipe recipe = read_recipe(root);
-  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  auto terms = make_terms(recipe, *recipe.train_data.make_images());
   for (const int64_t epoch : {0, 1, 0}) terms[0].begin_epoch(epoch);
   EXPECT_EQ(terms[0].objective().config().find("alpha")->text(), "1");
 }
@@ -273,10 +273,10 @@ TEST(Recipe, HeldOutImagesAreThoseOfTheTrainEntry) {
   root.assign("data.train.seed=5");
   root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}");
   const Recipe recipe = read_recipe(root);
-  EXPECT_EQ(recipe.valid_data.find("hold_out")->text(), "20");
-  EXPECT_EQ(recipe.valid_data.find("seed")->text(), "5");
-  EXPECT_EQ(make_dataset(recipe.valid_data)->size(), 20);
-  EXPECT_EQ(make_dataset(recipe.train_data)->size(), 76);
+  EXPECT_EQ(recipe.valid_data->section.find("hold_out")->text(), "20");
+  EXPECT_EQ(recipe.valid_data->section.find("seed")->text(), "5");
+  EXPECT_EQ(recipe.valid_data->make_images()->size(), 20);
+  EXPECT_EQ(recipe.train_data.make_images()->size(), 76);
 }
 
 // The pixels of the first images.
@@ -284,7 +284,7 @@ std::vector<uint8_t> drawn_pixels(const std::string& seed_of_data, int64_t seed_
   Config root = small_config("out");
   if (!seed_of_data.empty()) root.assign("data.train.seed=" + seed_of_data);
   root.assign(fmt::format("seed={}", seed_of_run));
-  const auto samples = make_dataset(read_recipe(root).train_data);
+  const auto samples = read_recipe(root).train_data.make_images();
   const auto& dataset = dynamic_cast<const Dataset&>(*samples);
   std::vector<uint8_t> pixels;
   for (int64_t i = 0; i < 4; ++i) {
@@ -307,14 +307,14 @@ TEST(Recipe, SeedRunStaysInTheResolvedRecipe) {
   root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}");
   root.assign("data.test={name: glyphs, size: 16, test_count: 20, split: test, seed: 7}");
   const Recipe recipe = read_recipe(root);
-  EXPECT_EQ(recipe.train_data.find("seed")->text(), "3");
-  EXPECT_EQ(recipe.valid_data.find("seed")->text(), "3");  // as the train entry, whose images they are
-  const Config resolved = resolve_recipe(recipe, *make_dataset(recipe.train_data));
+  EXPECT_EQ(recipe.train_data.section.find("seed")->text(), "3");
+  EXPECT_EQ(recipe.valid_data->section.find("seed")->text(), "3");  // as the train entry, whose images they are
+  const Config resolved = resolve_recipe(recipe, *recipe.train_data.make_images());
   EXPECT_EQ(resolved.find("data")->find("train")->find("seed")->text(), "run");
   EXPECT_EQ(resolved.find("data")->find("valid")->find("seed")->text(), "run");
   EXPECT_EQ(resolved.find("data")->find("test")->find("seed")->text(), "7");
   const Recipe again = read_recipe(parse_yaml(resolved.to_yaml(), "config.yaml"));
-  EXPECT_EQ(resolve_recipe(again, *make_dataset(again.train_data)).to_yaml(), resolved.to_yaml());
+  EXPECT_EQ(resolve_recipe(again, *again.train_data.make_images()).to_yaml(), resolved.to_yaml());
 }
 
 TEST(Recipe, HeldOutImagesOfAnotherSeedWouldBeTrainedOn) {
