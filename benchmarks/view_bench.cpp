@@ -20,6 +20,7 @@
 #include <string>
 #include <thread>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/file_bytes.h"
 #include "debias/core/npy.h"
@@ -41,7 +42,7 @@ struct Worker {  // what a thread works with
 class Case {
  public:
   Case(std::string preset, int size, int64_t each = 2)
-      : views_(ViewPipeline::from_config(Config::map({{"preset", Config::string(preset)}}), {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225})),
+      : views_(read_views(Config::map({{"preset", Config::string(preset)}})).make({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225})),
         size_(size),
         each_(each) {}
   virtual ~Case() = default;

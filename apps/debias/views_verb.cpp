@@ -6,6 +6,7 @@
 
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
+#include "debias/augment/chosen.h"
 #include "debias/augment/fixed_step.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/atomic_file.h"
@@ -84,8 +85,7 @@ std::vector<Image> originals(const ViewsArguments& arguments) {
 
 int run_show(const ViewsArguments& arguments) {
   refuse_inputs_as_output(arguments);
-  const std::vector<std::string> others = {"count", "forward", "noise", "eval"};
-  const ViewPipeline pipeline = ViewPipeline::from_config(views_section(arguments.preset), {0.5}, {0.5}, others);
+  const ViewPipeline pipeline = read_views(views_section(arguments.preset), {"count", "forward", "noise"}).make({0.5}, {0.5});
   std::vector<std::vector<Image>> rows;
   for (const Image& image : originals(arguments)) {
     std::vector<Image> row = {image};

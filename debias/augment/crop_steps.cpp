@@ -59,6 +59,7 @@ class ResizeOptions {
 class Resize : public StepWithOptions<ResizeOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  std::optional<Extent> resized() const override { return options_.size(); }
   std::pair<int, int> output_size(int height, int width) const override {
     const Extent& size = options_.size();
     if (!size.square()) return {size.height, size.width};

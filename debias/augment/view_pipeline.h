@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "debias/augment/step_options.h"
 #include "debias/augment/view_plan.h"
 #include "debias/augment/view_target.h"
 #include "debias/core/config.h"
@@ -37,6 +38,7 @@ class ViewStep {
   virtual std::pair<int, int> output_size(int height, int width) const { return {height, width}; }
   // That of the step's output, where it is no longer RGB.
   virtual std::optional<Normalisation> normalisation() const { return std::nullopt; }
+  virtual std::optional<Extent> resized() const { return std::nullopt; }  // of a step that resizes the whole image
   // Draws what the step does to an image of this size. `key` has epoch, sample, occurrence and view set; the pipeline sets `key.step` to this
   // step's position.
   virtual StepPlan plan(int /*height*/, int /*width*/, const RngKey& /*key*/) const { return {}; }
@@ -65,10 +67,9 @@ const std::vector<ViewPresetEntry>& view_preset_registry();
 
 class ViewPipeline {
  public:
-  // From a recipe's `views:` section; keys in `others` (count, forward, noise, ...) are the caller's. `mean` and `std` are the data
-  // set's constants, used unless the section has `normalize: {mean, std}` or a step has its own; one value serves all channels.
-  static ViewPipeline from_config(const Config& section, const std::vector<double>& mean, const std::vector<double>& std,
-                                  const std::vector<std::string>& others = {});
+  ViewPipeline() = default;
+  // One value of the normalisation serves all channels.
+  ViewPipeline(std::vector<std::shared_ptr<const ViewStep>> steps, Normalisation normalisation);
 
   // Draws all that is random about the view that `key` names, of an image of this size; into a plan whose memory is used again.
   void draw(int height, int width, const RngKey& key, ViewPlan& plan) const;
@@ -85,7 +86,6 @@ class ViewPipeline {
 
   // Output size for an input of this size.
   std::pair<int, int> output_size(int height, int width) const;
-  bool leaves_rgb() const;  // whether a step turns colours into other coordinates
   const std::vector<double>& mean() const { return normalisation_.mean; }
   const std::vector<double>& std() const { return normalisation_.std; }
   Config config() const;  // resolved: {steps: [...], normalize: {...}}, itself a valid section

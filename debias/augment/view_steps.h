@@ -22,6 +22,19 @@ ViewStepEntry random_rotation_entry();
 ViewStepEntry rgb_to_lab_entry();
 ViewStepEntry rgb_to_ycbcr_entry();
 
+// The final step, which no list of steps has.
+class NormalizeOptions {
+ public:
+  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, mean, {})
+  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, std, {})
+  static const OptionTable<NormalizeOptions>& table() {
+    static const auto table = OptionTable<NormalizeOptions>()
+                                  .add("mean", &NormalizeOptions::mean_, Range::closed(-1e6, 1e6), "per channel, of values in [0, 1]")
+                                  .add("std", &NormalizeOptions::std_, Range::closed(1e-6, 1e6), "per channel, of values in [0, 1]");
+    return table;
+  }
+};
+
 class NoOptions {
  public:
   static const OptionTable<NoOptions>& table() {

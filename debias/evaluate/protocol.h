@@ -51,7 +51,7 @@ struct EvaluationInput {
   std::map<std::string, Features> stored;             // features by split, for a feature table (table_input.h); else empty
   std::shared_ptr<const Dataset> train, valid, test;  // valid or test may be null
   bool leaves_one_out = false;                        // the evaluated set is the training set: kNN leaves each row out of its neighbours
-  Config train_views;                                 // the run's `views:` section, with `eval` (eval_views.h)
+  ChosenViews train_views;                            // the run's, and those of evaluation (eval_views.h)
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
   std::optional<SentenceInput> sentences;  // for a run on sentences, which has none of the image sets above

@@ -33,9 +33,7 @@ std::shared_ptr<Encoder> embedded_layer(const LoadedRun& run, Layer layer) {
 }
 
 ViewPipeline embedding_views(const Recipe& recipe, const DatasetInfo& normalised_as) {
-  Config views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
-  return eval_views(views, normalised_as);
+  return eval_views(recipe.view_steps, normalised_as);
 }
 
 }  // namespace debias

@@ -35,8 +35,8 @@ void require_weights(const ChosenEncoder& encoder, const std::string& option) {
 FrozenEncoder of_recipe(const std::string& path, const std::string& option) {
   const Config root = read_yaml_file(path);
   const Recipe recipe = read_recipe(root);
-  FrozenEncoder frozen{section_map(*root.find("encoder")), recipe.encoder, recipe.views_section, {path}};
-  frozen.views.set("eval", recipe.eval_views);
+  FrozenEncoder frozen{section_map(*root.find("encoder")), recipe.encoder, recipe.view_steps.section, {path}};
+  if (recipe.view_steps.eval != nullptr) frozen.views.set("eval", recipe.view_steps.eval->section);
   require_weights(frozen.encoder, option);
   return frozen;
 }
@@ -72,14 +72,14 @@ Config views_of_weights(const FrozenEncoder& frozen, bool eval_is_given) {
   return views;
 }
 
-Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
+ChosenViews changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
   const bool eval_is_given =
       std::ranges::any_of(frozen.view_changes, [](const std::string& change) { return change.starts_with("views.eval="); });
   Config views = frozen.views;
   if (views.is_null()) {
     views = views_of_weights(frozen, eval_is_given);
-  } else if (views.find("eval")->is_null() && !eval_is_given) {
-    views.set("eval", default_eval_views(views, images));
+  } else if (views.find("eval") == nullptr && !eval_is_given) {
+    views.set("eval", default_eval_views(read_views(views), images).section);
   }
   Config recipe = Config::map({{"views", std::move(views)}});
   for (const std::string& change : frozen.view_changes) {
@@ -91,7 +91,7 @@ Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
     }
     recipe.assign(change);
   }
-  return *recipe.find("views");
+  return read_views(*recipe.find("views"));
 }
 
 }  // namespace

@@ -134,8 +134,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, c
   input.train = mapped(std::move(train));
   if (data.valid) input.valid = mapped(watch.open("valid", *data.valid));
   if (data.test) input.test = mapped(watch.open("test", *data.test));
-  input.train_views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  input.train_views = recipe.view_steps;
   input.seed = recipe.seed;
   input.on_error = recipe.on_error;
   input.workers = recipe.train.workers().value_or(input.workers);

@@ -16,12 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Config views_of_evaluation(const Recipe& recipe) {
-  Config views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
-  return views;
-}
-
 // The size that comes out of images of any size; nothing where it depends on theirs.
 std::optional<std::pair<int, int>> fixed_size(const ViewPipeline& views) {
   const auto tall = views.output_size(307, 211), wide = views.output_size(211, 307);
@@ -68,7 +62,7 @@ std::unique_ptr<const Dataset> training_set(const Recipe& recipe, std::vector<st
 
 Preprocess preprocess(const LoadedRun& run) {
   const Recipe recipe = read_recipe(run.recipe);
-  const ViewPipeline views = eval_views(views_of_evaluation(recipe), DatasetInfo());
+  const ViewPipeline views = eval_views(recipe.view_steps, DatasetInfo());
   auto size = fixed_size(views);
   auto classes = recorded_classes(run.folder);
   Preprocess result;

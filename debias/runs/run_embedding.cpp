@@ -30,7 +30,7 @@ ChosenData embedded_data(const LoadedRun& run, const DataWords& data) {
 
 // What the encoder was trained with: the resolved recipe says it; one that does not means the constants of its own training set.
 ViewPipeline views_of(const Recipe& recipe, const Dataset& embedded, bool is_own) {
-  const bool says = recipe.views_section.find("normalize") != nullptr;
+  const bool says = recipe.view_steps.normalize.has_value();
   return embedding_views(recipe, says || !is_own ? embedded.info() : recipe.train_data.make_images()->info());
 }
 

@@ -163,9 +163,7 @@ class SweepCheck {
       warn_of_missing_set(metric, input.recipe);
     }
     input.dataset = train;
-    if (images != nullptr && input.recipe.eval_views.is_null()) {
-      input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());
-    }
+    if (images != nullptr) input.recipe.view_steps = with_eval_views(input.recipe.view_steps, train->info());
     Recipe written = input.recipe;
     written.train.threads(read_recipe(config).train.threads());
     const Config resolved = resolve_recipe(written, *train);

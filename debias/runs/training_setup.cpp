@@ -7,7 +7,6 @@
 #include "debias/runs/protocol_evaluation.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/runs/training_evaluation.h"
-#include "debias/train/recipe/recipe_check.h"
 
 namespace debias {
 namespace {
@@ -28,7 +27,6 @@ Recipe read_checked_recipe(const Config& config) {
   Mistakes mistakes;
   Recipe recipe;
   const bool is_read = mistakes.collect([&] { recipe = read_recipe(config); });
-  check_sections(config, mistakes);
   if (is_read) mistakes.collect([&] { check_protocol_options(recipe); });
   mistakes.throw_if_any();
   return recipe;
@@ -37,10 +35,7 @@ Recipe read_checked_recipe(const Config& config) {
 TrainingSetup set_up_training(TrainInput input) {
   DataWatch watch(input.recipe.verify, *input.progress, *input.log);
   input.dataset = watch.open_samples("train", input.recipe.train_data);
-  const bool has_images = input.dataset->images() != nullptr;
-  if (has_images && input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
-  }
+  if (input.dataset->images() != nullptr) input.recipe.view_steps = with_eval_views(input.recipe.view_steps, input.dataset->info());
   keep_vocabulary(input);
   const Config resolved = resolve_recipe(input.recipe, *input.dataset);
   if (input.ranks->leads()) add_observers(input, resolved, watch);

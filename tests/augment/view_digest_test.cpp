@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/sha256.h"
 #include "tests/image/instruction_sets.h"
@@ -25,7 +26,7 @@ Image wavy_image(int height, int width, int channels) {
 }
 
 std::string digest(const std::string& preset, int channels) {
-  const ViewPipeline views = ViewPipeline::from_config(Config::map({{"preset", Config::string(preset)}}), {0.5}, {0.25});
+  const ViewPipeline views = read_views(Config::map({{"preset", Config::string(preset)}})).make({0.5}, {0.25});
   const std::vector<Image> images = {noise_image(32, 32, channels), wavy_image(32, 32, channels),  wavy_image(61, 45, channels),
                                      wavy_image(96, 96, channels),  noise_image(29, 83, channels), wavy_image(250, 331, channels)};
   Sha256 sha;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "debias/augment/chosen.h"
 #include "debias/core/error.h"
 #include "tests/augment/written_view.h"
 #include "tests/image/test_images.h"
@@ -18,9 +19,8 @@ using testing::HasSubstr;
 
 const std::vector<double> kMean = {0.5}, kStd = {0.25};
 
-ViewPipeline pipeline(const std::string& yaml) {
-  return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), kMean, kStd, {"count", "forward", "noise"});
-}
+ChosenViews chosen(const std::string& yaml) { return read_views(parse_yaml(yaml, "r.yaml"), {"count", "forward", "noise"}); }
+ViewPipeline pipeline(const std::string& yaml) { return chosen(yaml).make(kMean, kStd); }
 
 std::vector<std::string> step_names(const ViewPipeline& views) {
   std::vector<std::string> names;
@@ -54,7 +54,7 @@ TEST(ViewPipeline, PresetGivesItsSteps) {
 }
 
 TEST(ViewPipeline, AnAbsentSectionAndABareWordWork) {
-  EXPECT_TRUE(step_names(ViewPipeline::from_config(Config(), kMean, kStd)).empty());
+  EXPECT_TRUE(step_names(read_views(Config()).make(kMean, kStd)).empty());
   EXPECT_EQ(step_names(pipeline("crop4")).size(), 2u);
   EXPECT_TRUE(step_names(pipeline("{preset: eval}")).empty());
 }
@@ -91,7 +91,7 @@ TEST(ViewPipeline, MistakesAreNamed) {
   EXPECT_THAT(message("{steps: [{random_resized_crop: {scale: [1, 0.5]}}]}"), HasSubstr("low <= high"));
   EXPECT_THAT(message("{preset: none, normalize: {mean: [0.1, 0.2]}}"), HasSubstr("1 or 3 values"));
   EXPECT_THAT(message("{preset: none, normalize: {std: [0]}}"), HasSubstr("normalize: std"));
-  EXPECT_THROW(ViewPipeline::from_config(Config(), {}, {}), Error);
+  EXPECT_THROW(read_views(Config()).make({}, {}), Error);
 }
 
 TEST(ViewPipeline, WritesPlanarNormalisedFloats) {
@@ -139,10 +139,10 @@ TEST(ViewPipeline, EqualStepsAtOtherPositionsDrawIndependently) {
 }
 
 TEST(ViewPipeline, SaysWhetherAStepLeavesRgb) {
-  EXPECT_TRUE(pipeline("{preset: cmc_lab}").leaves_rgb());
-  EXPECT_TRUE(pipeline("{steps: [rgb_to_ycbcr, {random_horizontal_flip: {p: 1}}]}").leaves_rgb());
-  EXPECT_FALSE(pipeline("{preset: sim32}").leaves_rgb());
-  EXPECT_FALSE(pipeline("{steps: []}").leaves_rgb());
+  EXPECT_TRUE(chosen("{preset: cmc_lab}").leaves_rgb());
+  EXPECT_TRUE(chosen("{steps: [rgb_to_ycbcr, {random_horizontal_flip: {p: 1}}]}").leaves_rgb());
+  EXPECT_FALSE(chosen("{preset: sim32}").leaves_rgb());
+  EXPECT_FALSE(chosen("{steps: []}").leaves_rgb());
 }
 
 }  // namespace view_pipeline_test

@@ -5,13 +5,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "tests/image/test_images.h"
 
 namespace debias {
 namespace view_region_test {
 
-ViewPipeline pipeline(const std::string& yaml) { return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), {0.5}, {0.5}); }
+ViewPipeline pipeline(const std::string& yaml) { return read_views(parse_yaml(yaml, "r.yaml")).make({0.5}, {0.5}); }
 
 // Crops of all of a 375 x 500 image, to size x size.
 ViewPipeline all_of_it(int size) {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "tests/image/test_images.h"
@@ -117,8 +118,8 @@ class ViewPresetContract : public testing::TestWithParam<size_t> {};
 TEST_P(ViewPresetContract, ResolvedConfigIsTheSamePipeline) {
   const ViewPresetEntry& entry = view_preset_registry()[GetParam()];
   const Config section = Config::map({{"preset", Config::string(entry.name)}});
-  const ViewPipeline pipeline = ViewPipeline::from_config(section, {0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010});
-  const ViewPipeline again = ViewPipeline::from_config(parse_yaml(pipeline.config().to_yaml(), "config.yaml"), {}, {});
+  const ViewPipeline pipeline = read_views(section).make({0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010});
+  const ViewPipeline again = read_views(parse_yaml(pipeline.config().to_yaml(), "config.yaml")).make({}, {});
   EXPECT_EQ(pipeline.config(), again.config());
   const Image image = noise_image(36, 48, 3);
   const Image view = pipeline.apply(image, sample_key(2));

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/image/lab.h"
@@ -32,7 +33,7 @@ namespace debias {
 namespace {
 
 ViewPipeline preset(const std::string& name) {
-  return ViewPipeline::from_config(Config::map({{"preset", Config::string(name)}}), {0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010});
+  return read_views(Config::map({{"preset", Config::string(name)}})).make({0.4914, 0.4822, 0.4465}, {0.2023, 0.1994, 0.2010});
 }
 
 template <class T>
@@ -71,7 +72,7 @@ TEST(ViewTarget, Bfloat16IsTheNearest) {
 TEST(ViewTarget, Bfloat16TiesGoToTheEvenOne) {
   // White becomes 1 + 1/256 and 1 + 3/256, halfway between 1 and 1 + 1/128, and between that and 1 + 1/64.
   for (const auto& [mean, bits] : std::vector<std::pair<double, uint16_t>>{{-1.0 / 256, 0x3f80}, {-3.0 / 256, 0x3f82}}) {
-    const ViewPipeline views = ViewPipeline::from_config(Config(), {mean}, {1});
+    const ViewPipeline views = read_views(Config()).make({mean}, {1});
     const Image white{1, 1, 3, {255, 255, 255}};
     const auto values = written<uint16_t>(views, white, 1, ViewTarget::Type::kBfloat16, ViewTarget::Order::kChannelsFirst);
     EXPECT_EQ(values, std::vector<uint16_t>(3, bits));
@@ -185,7 +186,7 @@ TEST(Cmc, YcbcrViewsHaveTheAuthorsNormalisationWithoutRounding) {
 }
 
 TEST(Cmc, AStepAfterLabSeesItsBytes) {
-  const ViewPipeline views = ViewPipeline::from_config(parse_yaml("{steps: [rgb_to_lab, {random_horizontal_flip: {p: 1}}]}", ""), {}, {});
+  const ViewPipeline views = read_views(parse_yaml("{steps: [rgb_to_lab, {random_horizontal_flip: {p: 1}}]}", "")).make({}, {});
   const Image image = noise_image(8, 8, 3), pixels = views.apply(image, sample_key(3));
   const auto values = written<float>(views, image, 8, ViewTarget::Type::kFloat32, ViewTarget::Order::kChannelsFirst);
   for (size_t i = 0; i < 64; ++i) EXPECT_FLOAT_EQ(values[i], (static_cast<float>(pixels.pixels[3 * i]) / 255.0f - 0.5f) / 0.5f);

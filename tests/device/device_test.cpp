@@ -342,7 +342,7 @@ TEST_F(OnTheDouble, ProtocolsGiveTheCpusMetrics) {
 TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
   const TrainInput input = input_for(small_config("x"));
   const auto open = [&] { return input.recipe.encoder.make(3, 7); };
-  const ViewPipeline views = eval_views(input.recipe.views_section, input.dataset->info());
+  const ViewPipeline views = eval_views(input.recipe.view_steps, input.dataset->info());
   const auto values = [&](c10::Device device) {
     const auto encoder = open();
     encoder->to(device);

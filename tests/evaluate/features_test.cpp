@@ -14,7 +14,7 @@ namespace debias {
 namespace features_test {
 
 Features extract(ToyEncoder& encoder, std::shared_ptr<const Dataset> dataset, const ExtractOptions& extract_options) {
-  return extract_features(encoder, dataset, eval_views(Config(), dataset->info()), extract_options, Progress::silent());
+  return extract_features(encoder, dataset, eval_views(ChosenViews(), dataset->info()), extract_options, Progress::silent());
 }
 
 ExtractOptions batches_of(int64_t size) { return ExtractOptions().batch_size(size).workers(0); }
@@ -129,7 +129,7 @@ class ConvolvingEncoder : public Encoder {
 TEST(ExtractFeatures, InBf16AgreeToItsPrecision) {
   const auto data = std::make_shared<ToyDataset>(10, 3);
   ConvolvingEncoder encoder;
-  const ViewPipeline views = eval_views(Config(), data->info());
+  const ViewPipeline views = eval_views(ChosenViews(), data->info());
   const at::Tensor full = extract_features(encoder, data, views, batches_of(4), Progress::silent()).values;
   const at::Tensor half = extract_features(encoder, data, views, batches_of(4).precision(Precision::kBf16), Progress::silent()).values;
   EXPECT_EQ(half.scalar_type(), at::kFloat);

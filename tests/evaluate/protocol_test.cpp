@@ -148,7 +148,7 @@ TEST(LinearDcl, BatchNormInTrainModeJudgesWithTheAlteredAveragesAndLeavesTheEnco
 
 TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessToldOtherwise) {
   EvaluationInput input = toy_input();
-  input.train_views = options("{preset: lin32, random_resized_crop: {size: 6}, count: 2}");
+  input.train_views = read_views(options("{preset: lin32, random_resized_crop: {size: 6}}"));
   const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_dcl", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 2}");
   EXPECT_EQ(loss("{epochs: 2, views: train}"), own);
@@ -210,7 +210,7 @@ TEST(LinearSupcon, RefusesMilestonesThatDoNotIncreaseWithinItsEpochs) {
 
 TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
   EvaluationInput input = toy_input();
-  input.train_views = options("{preset: sim32, random_resized_crop: {size: 6}}");
+  input.train_views = read_views(options("{preset: sim32, random_resized_crop: {size: 6}}"));
   const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_supcon", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 1}");
   EXPECT_EQ(loss("{epochs: 1, views: crop_flip}"), own);

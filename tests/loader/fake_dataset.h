@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "debias/augment/chosen.h"
+#include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
@@ -70,6 +72,6 @@ class FakeDataset : public Dataset {
   mutable std::atomic<int64_t> gets_{0};
 };
 
-inline ViewPipeline views(const std::string& yaml) { return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), {0.5}, {0.5}); }
+inline ViewPipeline views(const std::string& yaml) { return read_views(parse_yaml(yaml, "r.yaml")).make({0.5}, {0.5}); }
 
 }  // namespace debias

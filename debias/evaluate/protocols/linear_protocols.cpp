@@ -36,7 +36,7 @@ int64_t check_data(const EvaluationInput& input, const std::string& name) {
 ViewPipeline pipeline(const EvaluationInput& input, ProbeViews views) {
   switch (views) {
     case ProbeViews::kTrain:
-      return training_views(input.train_views, input.train->info());
+      return input.train_views.make(input.train->info().mean, input.train->info().std);
     case ProbeViews::kCropFlip:
       return crop_flip_views(input.train_views, input.train->info());
     case ProbeViews::kEval:

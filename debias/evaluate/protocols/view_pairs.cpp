@@ -16,7 +16,8 @@ at::Tensor view_pair_features(const EvaluationInput& input, std::shared_ptr<cons
   const OnError on_error = dataset == input.train ? input.on_error : OnError::kStop;
   const std::string split = dataset->info().split;
   const auto subset = std::make_shared<Subset>(std::move(dataset), images, split);
-  Loader loader(subset, training_views(input.train_views, input.train->info()), std::make_shared<SequentialSampler>(subset->size()),
+  Loader loader(subset, input.train_views.make(input.train->info().mean, input.train->info().std),
+                std::make_shared<SequentialSampler>(subset->size()),
                 LoaderOptions().order(ViewTarget::Order::kChannelsLast).views(2).workers(input.workers).seed(seed).on_error(on_error));
   std::vector<at::Tensor> first, second;
   progress.begin("two views of " + name, loader.batches_per_epoch());

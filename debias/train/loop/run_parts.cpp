@@ -37,7 +37,7 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
 }
 
 ViewPipeline pipeline_of(const Recipe& recipe, const SampleTable& samples) {
-  return ViewPipeline::from_config(recipe.views_section, samples.info().mean, samples.info().std, views_keys());
+  return recipe.view_steps.make(samples.info().mean, samples.info().std);
 }
 
 // Views of training, of images of the set's size or of two others where it has none.
@@ -58,7 +58,7 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
 Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
   Config views = pipeline_of(recipe, samples).config();
   views.overlay(ViewsOptions::table().write(recipe.views));
-  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
+  if (recipe.view_steps.eval != nullptr) views.set("eval", recipe.view_steps.eval->section);
   return views;
 }
 

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
@@ -160,8 +159,7 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
     throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name,
                       dataset.info().channels);
   }
-  const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys());
-  if (!views.leaves_rgb()) {
+  if (!recipe.view_steps.leaves_rgb()) {
     throw usage_error(
         "{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
         "the preset cmc_lab or cmc_ycbcr",

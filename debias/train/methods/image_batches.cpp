@@ -94,8 +94,7 @@ void require_images(const Recipe& recipe, const SampleTable& samples, const char
 std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks) {
   const auto dataset = images_of(samples);
   const DatasetInfo& info = samples->info();
-  auto loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
-                                         make_sampler(recipe, *samples),
+  auto loader = std::make_unique<Loader>(dataset, recipe.view_steps.make(info.mean, info.std), make_sampler(recipe, *samples),
                                          LoaderOptions()
                                              .batch_size(recipe.train.batch_size())
                                              .views(recipe.views.count())

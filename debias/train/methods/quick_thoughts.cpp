@@ -71,9 +71,9 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
     throw usage_error("{}method 'quick_thoughts' needs an encoder of sentences, '{}' is one of images; choose gru or bag_of_words", where,
                       encoder.name);
   }
-  const Config* preset = recipe.views_section.find("preset");
-  const bool has_views = recipe.views_section.entries().size() > 1 || preset == nullptr || preset->text() != "none";
-  refuse(has_views || !recipe.eval_views.is_null() || recipe.views.noise() > 0, "views", "sentences have none");
+  const ChosenViews& views = recipe.view_steps;
+  const bool has_views = !views.steps.empty() || views.normalize || views.eval != nullptr || recipe.views.noise() > 0;
+  refuse(has_views, "views", "sentences have none");
   refuse(recipe.head.projects(), "head", "scores are of the encoders' own vectors");
   refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
   refuse(recipe.sampler.has_value(), "sampler", "batches are consecutive sentences");

@@ -111,36 +111,33 @@ void read_data_sets(const Config& data, Recipe& recipe) {
   mistakes.throw_if_any();
 }
 
-void read_views(const Config& views, Recipe& recipe) {
-  recipe.views_section = views.is_scalar() ? Config::map({{"preset", views}}) : views;
-  if (recipe.views_section.is_null()) recipe.views_section = Config::map({{"preset", Config::string("none")}});
-  recipe.views_section.set_where(views.where());
+void read_views_section(const Config& views, Recipe& recipe) {
+  Config section = views.is_scalar() ? Config::map({{"preset", views}}) : views;
+  if (section.is_null()) section = Config::map({{"preset", Config::string("none")}});
+  section.set_where(views.where());
   Config own = Config::map();
-  for (const auto& key : ViewsOptions::table().names()) {
-    if (const Config* value = recipe.views_section.find(key)) own.set(key, *value);
-    recipe.views_section.erase(key);
+  const std::vector<std::string> names = ViewsOptions::table().names();
+  for (const auto& key : names) {
+    if (const Config* value = section.find(key)) own.set(key, *value);
   }
-  recipe.views = ViewsOptions::table().read(own, "views");
-  if (const Config* eval = recipe.views_section.find("eval")) recipe.eval_views = *eval;
-  recipe.views_section.erase("eval");
-  if (recipe.views.noise() > 0 && recipe.views.count() < 2) {
+  Mistakes mistakes;
+  mistakes.collect([&] {
+    recipe.views = read_options<ViewsOptions>(own, "views");
+    if (recipe.views.noise() == 0 || recipe.views.count() >= 2) return;
     throw usage_error("{}views: noise replaces second views, but count is {}; set count: 2", views.prefix(), recipe.views.count());
-  }
+  });
+  mistakes.collect([&] { recipe.view_steps = read_views(section, names); });
+  mistakes.throw_if_any();
 }
 
 // Of weights from a file the encoder says how images are normalised, unless the views do, or change colours to other coordinates.
 void take_normalisation(Recipe& recipe) {
   const auto asked = recipe.encoder.normalisation();
   if (!asked) return;
-  Config normalize = Config::map();
-  normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
-  normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
-  const Config* written = recipe.views_section.find("normalize");
-  if (written == nullptr) {
-    const bool other_colours = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys()).leaves_rgb();
-    if (!other_colours || asked->asked) recipe.views_section.set("normalize", normalize);
+  if (!recipe.view_steps.normalize) {
+    if (!recipe.view_steps.leaves_rgb() || asked->asked) recipe.view_steps.set_normalisation({asked->mean, asked->std});
   } else if (asked->asked) {
-    const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
+    const ViewPipeline views = recipe.view_steps.make({0}, {1});
     if (views.mean() == asked->mean && views.std() == asked->std) return;
     throw usage_error("{}encoder: mean and std differ from those of views.normalize; leave one of the two out", recipe.encoder.where);
   }
@@ -311,11 +308,6 @@ void check_micro_batch(const TrainOptions& train) {
 
 }  // namespace
 
-const std::vector<std::string>& views_keys() {
-  static const std::vector<std::string> keys = {"count", "forward", "noise", "eval"};
-  return keys;
-}
-
 Recipe read_recipe(const Config& root) {
   if (!root.is_map()) throw usage_error("{}recipe: expected sections such as data, encoder, objective", root.prefix());
   Mistakes mistakes;
@@ -330,13 +322,13 @@ Recipe read_recipe(const Config& root) {
   recipe.name = optional(root, "name").text();
   mistakes.collect([&] { read_seed(root, recipe); });
   mistakes.collect([&] { read_data_sets(required(root, "data"), recipe); });
-  mistakes.collect([&] { read_views(optional(root, "views"), recipe); });
+  mistakes.collect([&] { read_views_section(optional(root, "views"), recipe); });
   mistakes.collect([&] {
     recipe.encoder = read_encoder(required(root, "encoder"));
     take_normalisation(recipe);
   });
   mistakes.collect([&] { recipe.head = read_head(optional(root, "head")); });
-  const bool has_train = mistakes.collect([&] { recipe.train = TrainOptions::table().read(optional(root, "train"), "train"); });
+  const bool has_train = mistakes.collect([&] { recipe.train = read_options<TrainOptions>(optional(root, "train"), "train"); });
   const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
   mistakes.collect([&] { recipe.method = read_method(optional(root, "method")); });
   const int64_t epochs = has_train ? recipe.train.epochs() : 1;  // of schedules

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/augment/chosen.h"
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/data/chosen.h"
@@ -181,8 +182,7 @@ struct Recipe {
   std::optional<MustLink> must_link;  // `data.must_link`: training images that belong together
   Verify verify = Verify::kListing;   // `data.verify`: how a data set is known again
   ViewsOptions views;
-  Config views_section;  // without count, forward, noise, eval
-  Config eval_views;     // `views.eval`, null where absent
+  ChosenViews view_steps;  // with `views.eval`
   ChosenEncoder encoder;
   ChosenHead head;
   std::vector<TermRecipe> objective;
@@ -201,11 +201,8 @@ struct Recipe {
 // Describes what is computed in bfloat16 and what in float32.
 std::string rounding(const TrainOptions& options);
 
-// Keys of `views:` that the pipeline leaves to others.
-const std::vector<std::string>& views_keys();
-
-// Throws usage errors that name file, line and key, several at once where several sections have mistakes (mistakes.h); sections are read by
-// their registries later.
+// Throws usage errors that name file, line and key, several at once where there are several (mistakes.h). Checks that depend on the
+// data are left to training.
 Recipe read_recipe(const Config& root);
 
 }  // namespace debias

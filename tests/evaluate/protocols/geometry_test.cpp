@@ -122,7 +122,7 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
   EvaluationInput input = toy_input();
   input.train = biased(60, "train", 0);
   input.test = biased(31, "test", 0);
-  input.train_views = options("{preset: sim32, random_resized_crop: {size: 6}}");
+  input.train_views = read_views(options("{preset: sim32, random_resized_crop: {size: 6}}"));
   const EvaluationResult result = judged(input, "geometry", "{bins: 10}");
   EXPECT_GT(result.metrics.at("test.alignment"), 0);
   EXPECT_LT(result.metrics.at("test.uniformity"), 0);
@@ -141,7 +141,7 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
 
 TEST(GeometryProtocol, ViewsThatChangeNothingAlignPerfectlyAndFewSamplesAreDrawnBySeed) {
   EvaluationInput input = toy_input();
-  input.train_views = options("{preset: none}");
+  input.train_views = read_views(options("{preset: none}"));
   const auto at_seed = [&](int seed) { return judged(input, "geometry", fmt::format("{{samples: 7, seed: {}}}", seed)).metrics; };
   EXPECT_NEAR(at_seed(1).at("test.alignment"), 0, 1e-12);
   EXPECT_EQ(at_seed(1), at_seed(1));

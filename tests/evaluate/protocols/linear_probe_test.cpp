@@ -102,7 +102,7 @@ TEST(EncodedBatches, OfUnchangedViewsEqualTheStoredOnes) {
   data->set_label(5, kUnknown);
   ToyEncoder encoder;
   encoder.eval();
-  const ViewPipeline views = eval_views(Config(), data->info());
+  const ViewPipeline views = eval_views(ChosenViews(), data->info());
   const Features features = extract_features(encoder, data, views, ExtractOptions().workers(0), Progress::silent());
   const auto weights = [&](const ProbeBatches& batches) {
     SoftmaxRegression model(6, 3, 4);
@@ -120,7 +120,7 @@ TEST(EncodedBatches, NameTheSampleWhoseFeatureIsNotFinite) {
   data->set_label(0, kUnknown);  // leaves sample 1 alone
   ToyEncoder encoder;
   encoder.poison = NAN;
-  const ProbeBatches batches = encoded_batches(encoder, data, eval_views(Config(), data->info()), 5, 0, Precision::kFp32, 1);
+  const ProbeBatches batches = encoded_batches(encoder, data, eval_views(ChosenViews(), data->info()), 5, 0, Precision::kFp32, 1);
   EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { batches(0, [](const at::Tensor&, const at::Tensor&) {}); }).find("(toy/1.png)"),
             std::string::npos);
 }

@@ -353,8 +353,8 @@ TEST(Recipe, WeightsBringTheirNormalisation) {
     Config root = small_config("out");
     for (const auto& word : words) root.assign(word);
     const Recipe recipe = read_recipe(root);
-    const Config* found = recipe.views_section.find("normalize");
-    return found == nullptr ? "" : found->find("mean")->to_json().dump();
+    const auto& found = recipe.view_steps.normalize;
+    return found ? options_detail::Field<std::vector<double>>::emit(found->mean).to_json().dump() : "";
   };
   EXPECT_EQ(normalize({}), "");
   EXPECT_EQ(normalize({"encoder.weights=a.safetensors"}), "");

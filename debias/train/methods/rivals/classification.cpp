@@ -176,7 +176,7 @@ void require_bias_encoder(const Recipe& recipe, const char* method) {
     throw usage_error("{}method '{}': bias_encoder sees the images of the recipe's encoder; leave its mean and std out", encoder.where,
                       method);
   }
-  const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
+  const ViewPipeline views = recipe.view_steps.make({0}, {1});
   if (views.mean() == normalisation->mean && views.std() == normalisation->std) return;
   throw usage_error(
       "{}method '{}': the weights of bias_encoder are for images of mean [{:g}] and std [{:g}], which the views do not give; write both in "
