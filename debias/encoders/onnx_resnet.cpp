@@ -11,11 +11,11 @@ namespace {
 class ResNetWriter {
  public:
   explicit ResNetWriter(const ResNet& encoder)
-      : modules_(encoder.named_modules("", /*include_self=*/false)), config_(encoder.config()), graph_(encoder.registry_name()) {}
+      : modules_(encoder.named_modules("", /*include_self=*/false)), options_(encoder.options()), graph_(encoder.registry_name()) {}
 
   std::string model(int64_t dimensions) {
     std::string x = graph_.node("Relu", {normalised("conv1", "bn1", OnnxGraph::kInput)}, "relu");
-    if (config_.find("stem")->text() == enum_name(Stem::kImageNet)) {
+    if (options_.stem() == Stem::kImageNet) {
       x = graph_.node("MaxPool", {x}, "maxpool", {{"kernel_shape", Sizes{3, 3}}, {"strides", Sizes{2, 2}}, {"pads", Sizes{1, 1, 1, 1}}});
     }
     for (int stage = 1; has(fmt::format("layer{}", stage)); ++stage) {
@@ -35,7 +35,7 @@ class ResNetWriter {
 
   // The last block of all has the encoder's `activation`, in its middle and at its end.
   std::string block(const std::string& name, const std::string& input, bool last) {
-    const bool tanh = last && config_.find("activation")->text() == enum_name(Activation::kTanh);
+    const bool tanh = last && options_.activation() == Activation::kTanh;
     const std::string activation = tanh ? "Tanh" : "Relu";
     std::string x = input;
     for (int i = 1; has(fmt::format("{}.conv{}", name, i)); ++i) {
@@ -63,7 +63,7 @@ class ResNetWriter {
   }
 
   torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> modules_;
-  Config config_;
+  const ResNetOptions& options_;
   OnnxGraph graph_;
 };
 

@@ -66,6 +66,7 @@ class ResNet final : public Encoder {
   torch::Tensor forward(const torch::Tensor& images) override;
   int64_t feature_dim() const override { return feature_dim_; }
   Config config() const override;
+  const ResNetOptions& options() const { return options_; }
   std::vector<EncoderStage> stages() const override;  // stem, layer1, ..., layer4
 
   // The map [N, channels, h, w] after stage 0 (the stem, before its pooling), 1, ..., 4.
