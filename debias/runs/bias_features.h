@@ -9,8 +9,7 @@
 
 namespace debias {
 
-// The training set of the run, or of the data set that `data` names, with `data`'s words laid over it. A usage error where neither is
-// known.
+// The training set of the run, or of the data set that `data` names, with the overrides of `data` applied. Usage error if neither is known.
 ChosenData training_data(const LoadedRun& run, const DataWords& data);
 
 // F.npy for F and F.npy; usage error for another extension.

@@ -20,8 +20,8 @@ namespace debias {
 struct FrozenEncoder {
   Config section;                              // as written, with `weights`, or `file`
   ChosenEncoder encoder;                       // of that section
-  Config views;                                // of a recipe, `eval` included; null: those of the published weights
-  std::vector<std::string> files = {};         // that it was read from
+  Config views;                                // of a recipe, including `eval`; null: those of the published weights
+  std::vector<std::string> files = {};         // that were read
   std::vector<std::string> view_changes = {};  // `views.KEY=value`, after `views`
 };
 
@@ -32,7 +32,7 @@ FrozenEncoder frozen_encoder(const std::string& text, const std::string& option)
 // The encoder in evaluation mode, for images with that number of channels.
 std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t channels);
 
-// The side of the square images that weights of such an encoder were trained on. A usage error where it is not known.
+// The side of the square images that the published weights of such an encoder were trained on. Usage error if it is unknown.
 int64_t pretrained_side(const ChosenEncoder& encoder);
 
 // Preprocessing of an image for the encoder: the recipe's views of evaluation; without a recipe, a resize of the short side to 8/7 of the

@@ -56,7 +56,7 @@ Config protocol_options(const Recipe& recipe);
 class DataWatch {
  public:
   DataWatch(Verify verify, Progress& progress, Log& log) : verify_(verify), progress_(progress), log_(log) {}
-  std::shared_ptr<const Dataset> open(const std::string& split, const ChosenData& data);  // usage error where samples are not images
+  std::shared_ptr<const Dataset> open(const std::string& split, const ChosenData& data);  // usage error if samples are not images
   std::shared_ptr<const SampleTable> open_samples(const std::string& split, const ChosenData& data);
   const DataRecord& record() const { return record_; }
   Progress& progress() const { return progress_; }

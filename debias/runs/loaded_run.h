@@ -22,11 +22,11 @@ struct LoadedRun {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
   bool has_head = true;                    // false: its output is the encoder's
-  std::shared_ptr<Classifier> classifier;  // null where the run has none
-  std::optional<NameTable> names;          // of its training set; older checkpoints do not say
-  DataRecord data;                         // what its data sets were; likewise empty
-  int64_t channels = 3;                    // of its images; 0: it reads sentences
-  int64_t words = 0;                       // of its vocabulary, where it reads sentences
+  std::shared_ptr<Classifier> classifier;  // null if the run has none
+  std::optional<NameTable> names;          // of its training set; absent in older checkpoints
+  DataRecord data;                         // fingerprints of its data sets; empty in older checkpoints
+  int64_t channels = 3;                    // of its images; 0 for sentences
+  int64_t words = 0;                       // size of its vocabulary, for sentences
   uint64_t seed = 1;
   int64_t epoch = 0;  // number of finished epochs
 };

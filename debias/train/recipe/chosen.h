@@ -18,7 +18,7 @@ struct MethodEntry;
 
 struct ChosenMethod {
   std::shared_ptr<const MethodEntry> entry = {};
-  std::any options = {};                           // of the entry's own type
+  std::any options = {};                           // of the entry's type
   std::optional<ChosenEncoder> bias_encoder = {};  // of a biased network; none: the recipe's
   std::string where = {};                          // "recipe.yaml:12: " or empty, for messages
   bool is_written = true;                          // false: the recipe names none
