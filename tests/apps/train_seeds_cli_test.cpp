@@ -73,6 +73,20 @@ TEST_F(TrainSeeds, AreWhatTheReportOfOneRunAdvises) {
   EXPECT_FALSE(std::filesystem::exists(output() + "-seeds"));
 }
 
+// A folder in the group would be counted among its runs.
+TEST_F(TrainSeeds, AreFollowedByFurtherSeedsBesideTheGroup) {
+  ASSERT_EQ(train({"--seeds", "2"}).exit, 0);
+  const json report = json::parse(run_debias({"report", output(), "--json"}).out);
+  const std::string command = report["verdict"]["shortcut"][0]["command"], further = output() + "-seeds";
+  ASSERT_EQ(command, "debias train " + output() + "/seed-4 seed=6 --seeds 3 output=" + further);
+  const ProcessResult advised = run_debias({"train", output() + "/seed-4", "seed=6", "--seeds", "1", "output=" + further});
+  ASSERT_EQ(advised.exit, 0) << advised.err;
+  EXPECT_TRUE(std::filesystem::exists(further + "/seed-6/config.yaml"));
+  const json all = json::parse(run_debias({"report", output(), further, "--json"}).out);
+  ASSERT_EQ(all["columns"].size(), 1u);
+  EXPECT_EQ(all["columns"][0]["metrics"]["test.acc1"]["seeds"], 3);
+}
+
 TEST_F(TrainSeeds, LeaveMarksByWhichTheReportPairsImages) {
   ASSERT_EQ(train({}).exit, 0);
   ASSERT_EQ(train({"optimizer={name: adam, learning_rate: 0.1}", "output=" + output() + "-b"}).exit, 0);

@@ -398,5 +398,23 @@ TEST_F(Verdicts, NextStepsHaveTheMinutesOfTheRunsOwnTraining) {
   EXPECT_THAT(shortcut_verdict(columns_, 0, rows_).next.command, testing::EndsWith("output=" + path("run-seeds-2")));
 }
 
+TEST_F(Verdicts, FurtherSeedsGoBesideTheGroupThatTheRunIsIn) {
+  const auto step_of = [&](const std::string& run) {
+    write_biased_run(path(run), {});
+    read({run});
+    return shortcut_verdict(columns_, 0, rows_).next.command;
+  };
+  const std::string record = R"({"metric": "", "grid": [], "runs": []})";
+  write_text(path("seeds/sweep.json"), record);
+  EXPECT_THAT(step_of("seeds/seed-4"), testing::EndsWith(" output=" + path("seeds-seeds")));
+  std::filesystem::create_directories(path("seeds-seeds"));
+  EXPECT_THAT(step_of("seeds/seed-4"), testing::EndsWith(" output=" + path("seeds-seeds-2")));
+  write_text(path("sweep/sweep.json"), record);
+  EXPECT_THAT(step_of("sweep/wide/seed-1"), testing::EndsWith(" output=" + path("sweep-wide-seeds")));
+  EXPECT_THAT(step_of("sweep/deep/seed-1"), testing::EndsWith(" output=" + path("sweep-deep-seeds")));
+  write_text(path("sweep/deep/seed-1-seeds/sweep.json"), record);  // where earlier versions advised to put it
+  EXPECT_THAT(step_of("sweep/deep/seed-1-seeds/seed-2"), testing::EndsWith(" output=" + path("sweep-deep-seed-1-seeds-seeds")));
+}
+
 }  // namespace verdict_test
 }  // namespace debias

@@ -7,19 +7,41 @@
 #include <filesystem>
 
 #include "debias/report/sections/missing_parts.h"
+#include "debias/sweep/sweep_record.h"
 
 namespace debias {
 namespace {
 
 constexpr int kSeeds = 3;
 
-// A folder beside the run that is not there yet.
+namespace fs = std::filesystem;
+
+// The outermost folder of several seeds or of a sweep that `run` lies in; empty if it lies in none.
+fs::path group_around(const fs::path& run) {
+  fs::path outermost;
+  for (fs::path above = run.parent_path(); above.has_relative_path(); above = above.parent_path()) {
+    if (has_sweep_record(above.string())) outermost = above;
+  }
+  return outermost;
+}
+
+// Without the number of the seed: beside the group of `runs/sweep/wide/seed-1` that is runs/sweep-wide.
+std::string name_of_output(std::string run) {
+  while (run.size() > 1 && run.ends_with('/')) run.pop_back();
+  const fs::path whole = fs::absolute(run).lexically_normal(), group = group_around(whole);
+  if (group.empty()) return run;
+  std::string output = group.string();
+  for (const fs::path& part : whole.parent_path().lexically_relative(group)) {
+    if (part != ".") output += "-" + part.string();
+  }
+  return fs::path(run).is_absolute() ? output : fs::path(output).lexically_proximate(fs::current_path()).string();
+}
+
+// A folder that is not there yet, beside the run and outside its group, whose seeds it would be counted among.
 std::string free_output(const std::string& run) {
-  std::string base = run;
-  while (base.size() > 1 && base.ends_with('/')) base.pop_back();
-  base += "-seeds";
+  const std::string base = name_of_output(run) + "-seeds";
   std::string output = base;
-  for (int number = 2; std::filesystem::exists(output); ++number) output = fmt::format("{}-{}", base, number);
+  for (int number = 2; fs::exists(output); ++number) output = fmt::format("{}-{}", base, number);
   return output;
 }
 

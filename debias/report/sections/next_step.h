@@ -20,7 +20,7 @@ std::string step_words(const NextStep& step);
 std::string step_head(const NextStep& step);
 std::string step_time(const NextStep& step);  // " (about 12 minutes)"; "" where it is not known
 
-// Three seeds of the run's recipe, beside it.
+// Three seeds of the run's recipe, in a new folder beside it; beside the group of seeds or the sweep that it lies in, if there is one.
 NextStep train_more_seeds(const RunColumn& column);
 
 // Protocols on the run's own images. The time is that of one epoch, which is more than one pass over them takes.
