@@ -1,5 +1,7 @@
 #include "debias/optim/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -123,6 +125,11 @@ ScheduleEntry schedule_entry(const std::string& name, const std::string& summary
         throw usage_error(
             "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
             name, options.warmup_from(), base);
+      }
+      if (options.warmup_epochs() > 0 && options.warmup_epochs() >= epochs) {
+        throw usage_error("{}schedule '{}': warmup_epochs {} leaves none of the {} epochs of train.epochs for the schedule itself; {}",
+                          where, name, options.warmup_epochs(), epochs,
+                          epochs == 1 ? "train longer, or leave it out" : fmt::format("give at most {}", epochs - 1));
       }
       return make(options, base, epochs);
     };
