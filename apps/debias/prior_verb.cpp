@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
+#include "debias/core/npy.h"
+#include "debias/features/csv_beside.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/prior_estimates.h"
 #include "debias/train/recipe/marked_prior.h"
@@ -20,12 +24,25 @@ struct PriorArguments {
   bool json = false;
 };
 
+// One vector of each image with a CSV, named or next to the vectors. Views [B, V, D] are no table, and --labels takes the CSV's place.
+bool is_of_table(const PriorArguments& arguments) {
+  const TableArguments& table = arguments.table;
+  if (!table.csv.empty()) return true;
+  const std::string& vectors = arguments.files.embeddings;
+  if (vectors.empty() || !arguments.files.labels.empty()) return false;
+  const bool asks_for_one = !table.key.empty() || !table.label.empty() || !table.biases.empty() || !table.numeric.empty();
+  if (asks_for_one || csv_beside(vectors).empty()) return asks_for_one;
+  return std::filesystem::path(vectors).extension() != ".npy" || read_npy_layout(InputFile(vectors)).shape.size() == 2;
+}
+
 // Estimates from all rows of a feature table, which has one vector of each.
-std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments) {
+std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments, Log& log) {
   if (!arguments.files.labels.empty()) throw usage_error("prior: --labels and --csv both give labels; give one");
   TableArguments files = arguments.table;
   files.vectors = arguments.files.embeddings;
-  return {class_prior_from_labels(open_feature_table(files.files(), files.columns()).rows.labels)};
+  const FeatureTable table = open_feature_table(files.files(), files.columns());
+  for (const auto& remark : table.remarks) log.info(remark);
+  return {class_prior_from_labels(table.rows.labels)};
 }
 
 void print_estimate(const PriorEstimate& estimate) {
@@ -72,9 +89,9 @@ int run_prior(const PriorArguments& arguments) {
     throw usage_error("prior: --labels needs --embeddings; a run has the labels of its data set");
   }
   const auto log = terminal_log();
-  const std::vector<PriorEstimate> found = !arguments.table.csv.empty() ? priors_of_table(arguments)
-                                           : arguments.run.run.empty()  ? embedding_priors(arguments.files, *log)
-                                                                        : run_priors(arguments.run, *terminal_progress(), *log);
+  const std::vector<PriorEstimate> found = is_of_table(arguments)      ? priors_of_table(arguments, *log)
+                                           : arguments.run.run.empty() ? embedding_priors(arguments.files, *log)
+                                                                       : run_priors(arguments.run, *terminal_progress(), *log);
   if (arguments.json) {
     nlohmann::ordered_json out = to_json(found.front());
     if (found.size() > 1) out["other"] = to_json(found.back());
@@ -101,8 +118,8 @@ void add_prior_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("prior", "estimates tau_plus, the probability that a negative shares the anchor's class");
   auto arguments = std::make_shared<PriorArguments>();
   verb->add_option("run", arguments->run.run, "a run folder or a checkpoint; uses the labels and the embeddings of its training set");
-  auto* embeddings =
-      verb->add_option("--embeddings", arguments->files.embeddings, "z.npy [B, V, D] (views, V >= 2), or [N, D] with --labels or --csv");
+  auto* embeddings = verb->add_option("--embeddings", arguments->files.embeddings,
+                                      "z.npy [B, V, D] (views, V >= 2), or [N, D] with labels in a CSV or --labels");
   add_table_columns(*verb, *embeddings, arguments->table);
   verb->add_option("--labels", arguments->files.labels, "y.npy [B], integers, -1 unknown");
   verb->add_option("--marks", arguments->marks, "answers to random pairs (debias pairs --sample), in place of a run")

@@ -53,7 +53,7 @@ std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log) {
   if (input.z.size(1) >= 2) {
     add_by_views(found, log, [&] { return class_prior_from_views(input.z); });
   } else if (found.empty()) {
-    throw data_error("{}: one view of each image and no labels; give --labels y.npy, or embeddings [B, V, D] of two views",
+    throw data_error("{}: one view of each image and no labels; give --labels y.npy or --csv F.csv, or embeddings [B, V, D] of two views",
                      files.embeddings);
   }
   return found;

@@ -78,6 +78,24 @@ TEST(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {
   EXPECT_NE(text.out.find("assumes: two views of an image are as similar"), std::string::npos) << text.out;
 }
 
+TEST(PriorVerb, ReadsTheCsvNextToTheVectors) {
+  const TemporaryFolder folder;
+  const std::vector<float> z(12, 0.5F);
+  write_npy(folder / "f.npy", DType::kFloat32, {6, 2}, z.data());
+  std::ofstream(folder / "f.csv") << "path,label,kind\n0,a,x\n1,a,x\n2,a,x\n3,b,y\n4,b,y\n5,b,x\n";
+  const Json beside = json_of(run_debias({"prior", "--embeddings", folder / "f.npy", "--json"}));
+  EXPECT_EQ(beside["method"], "labels");
+  EXPECT_NEAR(beside["tau_plus"].get<double>(), 12.0 / 30, 1e-12);
+  EXPECT_EQ(json_of(run_debias({"prior", "--embeddings", folder / "f.npy", "--csv", folder / "f.csv", "--json"})), beside);
+  const Json kinds = json_of(run_debias({"prior", "--embeddings", folder / "f.npy", "--label", "kind", "--json"}));
+  EXPECT_NEAR(kinds["tau_plus"].get<double>(), 14.0 / 30, 1e-12);
+  const Json given =
+      json_of(run_debias({"prior", "--embeddings", folder / "f.npy", "--labels", write_labels(folder, {0, 0, 0, 0, 0, 1}), "--json"}));
+  EXPECT_NEAR(given["tau_plus"].get<double>(), 20.0 / 30, 1e-12);
+  std::ofstream(folder / "z.csv") << "path,label\n0,a\n";  // two views of each image are no table
+  EXPECT_EQ(json_of(run_debias({"prior", "--embeddings", write_views(folder), "--json"}))["method"], "views");
+}
+
 TEST(PriorVerb, MistakesAreNamed) {
   const TemporaryFolder folder;
   const std::string z = write_views(folder);

@@ -90,7 +90,7 @@ TEST_F(PriorOfEmbeddings, NamesWhatItCannotRead) {
   EXPECT_EQ(data_error_of([&] { of(views(2), y); }), y + ": 199 labels for 200 samples of embeddings; give one for each");
   const std::string one = views(1);
   EXPECT_EQ(data_error_of([&] { of(one, ""); }),
-            one + ": one view of each image and no labels; give --labels y.npy, or embeddings [B, V, D] of two views");
+            one + ": one view of each image and no labels; give --labels y.npy or --csv F.csv, or embeddings [B, V, D] of two views");
   std::vector<float> bad(60 * 2 * 3, 1.0f);
   bad[3 * 2 * 3 + 4] = std::numeric_limits<float>::quiet_NaN();
   write_npy(folder_ / "bad.npy", DType::kFloat32, {60, 2, 3}, bad.data());
