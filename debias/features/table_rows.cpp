@@ -170,6 +170,17 @@ void choose_biases(const Columns& columns, const TableRowOptions& options, size_
   }
 }
 
+// Other columns are not used, whatever their kind.
+void require_numeric_biases(const TableRowOptions& options, const TableRows& rows) {
+  std::vector<std::string> biases;
+  for (const size_t place : rows.biases) biases.push_back(rows.columns[place].name);
+  for (const std::string& title : options.numeric()) {
+    if (has(biases, title)) continue;
+    throw usage_error("{}: --numeric {}: it is not a bias column, and only those are used; add it to --bias, or leave it out{}", rows.path,
+                      title, biases.empty() ? "" : suggestion(title, biases));
+  }
+}
+
 void read_embedded(const Columns& columns, TableRows& rows) {
   const bool named = columns.titles() == kEmbedNamesHeader;
   const ColumnFields numbers = columns.fields(1);
@@ -205,6 +216,7 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
     rows.columns.push_back(described(known_fields(columns.fields(i), rows), has(options.numeric(), title), is_bias));
   }
   choose_biases(columns, options, label, rows);
+  require_numeric_biases(options, rows);
 }
 
 template <class T>

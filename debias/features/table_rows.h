@@ -62,7 +62,7 @@ struct TableRows {
 
 // FileErrors name lines: a malformed CSV (csv_file.h), no rows, rows without a label, an empty or repeated name, an unknown split,
 // a numeric field that is not a finite number, a bias column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: a
-// requested column that is absent, with the nearest, and a repeated column.
+// requested column that is absent, with the nearest, a repeated column, and a numeric column that is no bias column.
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {});
 
 // Rows order[0], order[1], ... Values of columns keep their numbers.

@@ -13,6 +13,7 @@ namespace table_rows_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -106,6 +107,15 @@ TEST_F(Rows, ColumnsThatAreAskedForMustBeThere) {
   EXPECT_THAT(usage_message("label,split\na,train\n", TableRowOptions().biases({{"split"}})), HasSubstr("role of its own"));
   EXPECT_THAT(usage_message("label,b\na,0\n", TableRowOptions().biases({{"b", "b"}})), HasSubstr("twice"));
   EXPECT_THAT(data_message("label,b,b\na,0,0\n"), HasSubstr("'b' is given twice"));
+}
+
+TEST_F(Rows, OnlyBiasColumnsCanBeNumeric) {
+  const std::string csv = "label,bias,age,ages\na,x,3,1\n";
+  const std::string why = "--numeric age: it is not a bias column, and only those are used; add it to --bias, or leave it out";
+  EXPECT_THAT(usage_message(csv, TableRowOptions().numeric({"age"})), EndsWith(why + "; known: bias"));
+  EXPECT_THAT(usage_message(csv, TableRowOptions().biases({{"ages"}}).numeric({"age"})), EndsWith(why + "; did you mean 'ages'?"));
+  EXPECT_THAT(usage_message("label,age\na,3\n", TableRowOptions().numeric({"age"})), EndsWith(why));
+  EXPECT_TRUE(read(csv, TableRowOptions().biases({{"age", "bias"}}).numeric({"age"})).columns[1].numeric);
 }
 
 TEST_F(Rows, AColumnOfSignsThatIsNoBiasHasTwoNames) {
