@@ -17,6 +17,8 @@ class Walker {
     fs::path above = real_path(walk.root);
     for (; above.has_relative_path(); above = above.parent_path()) entered_.insert(above.string());
     entered_.insert(above.string());  // "/"
+    fs::path between = walk.root;
+    for (const fs::path& part : fs::path(walk.folder).lexically_relative(walk.root)) entered_.insert(real_path(between /= part));
   }
 
   void enter(const std::string& path, const std::string& prefix) {

@@ -36,7 +36,7 @@ struct FolderWalk {
 };
 
 // Visits the folder, then the folders in it by their names, each before what it holds. Links are followed, but no folder is entered twice,
-// nor the root or one above it: loops of links end.
+// nor the root, one above it or one between it and the folder: loops of links end, and lead into no folder beside the one of the walk.
 void walk_folders(const FolderWalk& walk, const std::function<void(const FolderContent&)>& visit);
 
 }  // namespace debias

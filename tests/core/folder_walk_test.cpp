@@ -77,6 +77,14 @@ TEST_F(FolderWalks, LeaveTheRootAndWhatHoldsItToItself) {
   EXPECT_THAT(files_in({folder_ / "outer/root/whole", folder_ / "outer/root"}), ElementsAre("a/1", "b/2"));
 }
 
+TEST_F(FolderWalks, DoNotLeaveTheirFolderForThoseBesideIt) {
+  for (const char* name : {"root/train/a/1", "root/train/b/2", "root/test/a/3"}) put(name);
+  link("..", "root/train/a/up");
+  link(folder_ / "root/train", "root/train/a/whole");
+  EXPECT_THAT(files_in({folder_ / "root/train/a", folder_ / "root"}), ElementsAre("1"));
+  EXPECT_THAT(files_in({folder_ / "root/train", folder_ / "root"}), ElementsAre("a/1", "b/2"));
+}
+
 TEST_F(FolderWalks, SayWhatLinksLeadToAndWhichLeadNowhere) {
   put("1");
   fs::create_symlink("1", folder_ / "2");

@@ -9,6 +9,7 @@
 
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
+#include "debias/core/real_path.h"
 #include "debias/core/utf8.h"
 #include "debias/data/readers/class_selection.h"
 #include "debias/data/readers/image_files.h"
@@ -47,10 +48,12 @@ std::string split_prefix(const std::string& root, const std::string& split) {
 // Results hold no other text; a folder's name may be any bytes.
 std::string in_utf8(const std::string& name) { return utf8_length(name) == name.size() ? name : without_control_characters(name); }
 
-// False where the folder holds no image.
+// False where the folder holds no image, or is a link to the folder of all classes or one above it.
 bool add_class(const std::string& root, const std::string& prefix, const std::string& name, int64_t label, Listing& listing) {
-  const std::string full = (fs::path(root) / prefix / name).string();
-  const std::vector<std::string> images = list_images(full, root, &listing.unread);
+  const fs::path classes = fs::path(root) / prefix;
+  const std::string full = (classes / name).string();
+  const bool is_loop = lies_in(classes.string(), full);
+  const std::vector<std::string> images = is_loop ? std::vector<std::string>() : list_images(full, root, &listing.unread);
   for (const std::string& image : images) listing.files.push_back({prefix + name + "/" + image, label, kUnknown});
   if (images.empty()) listing.empty.push_back(name);
   return !images.empty();

@@ -171,6 +171,18 @@ TEST_F(ImageFolder, LoopsOfLinksEnd) {
   EXPECT_THAT(sources(*open()), ElementsAre("a/1.png", "b/2.png"));
 }
 
+// Neither to the other classes of the split nor to those of another split.
+TEST_F(ImageFolder, LinksToParentsOfAClassCountNothingTwice) {
+  for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png"}) add(name);
+  fs::create_directory_symlink("..", folder_ / "train/a/up");
+  fs::create_directory_symlink("../..", folder_ / "train/b/root");
+  fs::create_directory_symlink("..", folder_ / "train/c");
+  fs::create_directory_symlink(".", folder_ / "train/d");
+  const auto data = open();
+  EXPECT_THAT(sources(*data), ElementsAre("train/a/1.png", "train/b/2.png"));
+  EXPECT_THAT(data->info().class_names, ElementsAre("a", "b"));
+}
+
 TEST_F(ImageFolder, FollowsLinksToFoldersElsewhere) {
   const TemporaryFolder elsewhere;
   write(elsewhere / "more/5.png", encode_png(solid(3, 4, 1, 2, 3)));
