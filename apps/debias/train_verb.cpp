@@ -12,6 +12,7 @@
 #include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/cpu_share.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/duration_text.h"
 #include "debias/core/error.h"
 #include "debias/core/output_path.h"
@@ -20,6 +21,7 @@
 #include "debias/process/complaint_line.h"
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
+#include "debias/runs/judged_run.h"
 #include "debias/runs/rank_environment.h"
 #include "debias/runs/rank_launcher.h"
 #include "debias/runs/recipe_lookup.h"
@@ -105,6 +107,8 @@ ExistingFolder existing_of(const TrainArguments& arguments) {
 
 int train_one(const TrainArguments& arguments, const Config& config, TrainInput input) {
   if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
+  if (arguments.dry_run)
+    refuse_inside_data(input.recipe.output, roots_of(data_of(input.recipe)));  // a training opens its folder, which does
   const bool leads = input.ranks->leads();
   const auto progress = leads ? terminal_progress() : std::make_unique<Progress>();
   const auto log = leads ? terminal_log() : std::make_unique<Log>();

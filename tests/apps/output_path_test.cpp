@@ -114,6 +114,16 @@ TEST_F(OutputPath, NeitherPicturesNorRecipesAreWrittenOver) {
                                  path("frost") + "/made"});
 }
 
+TEST_F(OutputPath, ARunIsNotPlannedAmongTheImages) {
+  for (const char* name : {"/runs/a", "/cat/b"}) {
+    const std::string output = "output=" + path("data") + name;
+    expect_refused(path("data"), {"train", path("recipe.yaml"), output, "--dry-run"});
+    expect_refused(path("data"), {"train", path("recipe.yaml"), output});
+    expect_refused(path("data"), {"train", path("recipe.yaml"), output, "--seeds", "2", "--dry-run"});
+  }
+  EXPECT_FALSE(fs::exists(path("data") + "/runs"));
+}
+
 TEST_F(OutputPath, OverwritingARunDoesNotRemoveWhatItsRecipeReads) {
   const std::string weights = path("run") + "/checkpoints/last.safetensors", before = file_text(weights);
   const ProcessResult result =
