@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
+#include "debias/data/shown_names.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/runs/bias_values.h"
@@ -22,11 +23,12 @@ namespace {
 struct EmbedArguments {
   std::string run, out, text, expand, encoding = "utf8", encoder;
   DataWords data;
-  std::string layer = "encoder", which = "last", device = "auto", precision = "fp32", bias_values;
+  std::string layer = "encoder", which = "last", device = "auto", precision = "fp32", bias_values, on_error = "stop";
   std::optional<int64_t> values;
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
 
   CsvCells cells() const { return raw ? CsvCells::kRaw : CsvCells::kGuarded; }
+  OnError unreadable() const { return on_error == "skip" ? OnError::kSubstitute : OnError::kStop; }
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
   EmbeddingRequest request() const {
     EmbeddingRequest asked{.run = run, .out = out, .which = which, .device = device};
@@ -34,9 +36,16 @@ struct EmbedArguments {
     asked.data = data;
     asked.cells = cells();
     asked.data_change = data_change();
+    asked.on_error = unreadable();
     return asked;
   }
 };
+
+void warn_of_skipped(const std::vector<std::string>& images) {
+  if (images.empty()) return;
+  terminal_log()->warn(fmt::format("embed: {} {} that cannot be read: no row for {}", images.size(),
+                                   images.size() == 1 ? "image" : "images", shown_names(images)));
+}
 
 constexpr const char* kLayerWords[] = {"pooled encoder output", "head output"};
 
@@ -69,12 +78,13 @@ void refuse_beside_text(const CLI::App& verb) {
 
 // Rejects options for a run's encoder.
 void refuse_beside_encoder(const CLI::App& verb) {
-  const std::set<std::string> taken = {"run",         "overrides", "--encoder", "--data",  "--out", "--device",
-                                       "--precision", "--raw",     "--json",    "--quiet", "--help"};
+  const std::set<std::string> taken = {"run",         "overrides", "--encoder",  "--data", "--out",   "--device",
+                                       "--precision", "--raw",     "--on-error", "--json", "--quiet", "--help"};
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
     throw usage_error(
-        "embed: --encoder does not take {}; it takes a folder, key=value overrides, --data, --out, --device, --precision, --raw and --json",
+        "embed: --encoder does not take {}; it takes a folder, key=value overrides, --data, --out, --device, --precision, --raw, "
+        "--on-error and --json",
         option->get_name());
   }
 }
@@ -85,7 +95,9 @@ int run_folder_embed(const EmbedArguments& arguments) {
   asked.precision = options_detail::Field<Precision>::parse(Config::scalar(arguments.precision), {}, "embed: --precision");
   for (const std::string& word : arguments.data.words) (word.starts_with("views.") ? asked.views : asked.words).push_back(word);
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
+  asked.on_error = arguments.unreadable();
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());
+  warn_of_skipped(made.skipped);
   if (arguments.json) {
     nlohmann::ordered_json splits = nlohmann::ordered_json::object();
     for (const auto& [name, count] : made.splits) splits[name] = count;
@@ -94,6 +106,7 @@ int run_folder_embed(const EmbedArguments& arguments) {
                 {"encoder", made.encoder},
                 {"splits", std::move(splits)},
                 {"files", made.files},
+                {"skipped", made.skipped},
                 {"reused", made.reused}},
                -1);
     return 0;
@@ -154,6 +167,10 @@ int run_bias_values(const EmbedArguments& arguments) {
 
 int run_embed(const EmbedArguments& arguments) {
   if (arguments.precision != "fp32" && arguments.encoder.empty()) throw usage_error("embed: --precision needs --encoder; add it");
+  if (arguments.unreadable() != OnError::kStop && (arguments.bias_features || !arguments.bias_values.empty())) {
+    throw usage_error("embed: --on-error skip leaves rows out, and {} needs all; repair the images (debias data check names them)",
+                      arguments.bias_features ? "--bias-features" : "--bias-values");
+  }
   if (!arguments.bias_values.empty()) return run_bias_values(arguments);
   if (arguments.values) throw usage_error("embed: --values needs --bias-values OUT.csv; add it");
   if (arguments.out.empty()) throw usage_error("embed: no output is given; add --out F.npy, or --bias-values OUT.csv");
@@ -163,9 +180,10 @@ int run_embed(const EmbedArguments& arguments) {
   if (!arguments.expand.empty()) throw usage_error("embed: --expand needs --text FILE; add it");
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
-  const auto [N, D, files, names] = embed_run(request, *terminal_progress(), *terminal_log());
+  const auto [N, D, files, names, skipped] = embed_run(request, *terminal_progress(), *terminal_log());
+  warn_of_skipped(skipped);
   if (arguments.json) {
-    nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}};
+    nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}, {"skipped", skipped}};
     if (names) result["names"] = *names;
     print_json(result, -1);
     return 0;
@@ -206,6 +224,10 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
   verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32 or bf16")->group(kSeldomUsed);
+  verb->add_option("--on-error", arguments->on_error, "images that cannot be read: stop, or skip them and name them (stop)")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->option_text("NAME")
+      ->group(kSeldomUsed);
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that have changed since training")->group(kSeldomUsed);
   verb->add_flag("--raw", arguments->raw, "write names to CSV unescaped, even those that a spreadsheet would execute (=1+1)")
       ->group(kSeldomUsed);

@@ -70,6 +70,19 @@ class FeatureRows {
 
 }  // namespace
 
+std::vector<std::string> unreadable_sources(const Features& features, const Dataset& dataset) {
+  std::vector<std::string> sources;
+  auto next = features.indices.begin();
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    if (next != features.indices.end() && *next == i) {
+      ++next;
+    } else {
+      sources.push_back(dataset.source(i));
+    }
+  }
+  return sources;
+}
+
 at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision) {
   return launched(encoder, images, precision).to(at::kCPU, at::kFloat).contiguous();
 }

@@ -48,6 +48,9 @@ EncoderCopies copies_beside(const Encoder& first, const std::function<std::share
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress, const EncoderCopies& copies = {});
 
+// Dataset::source() of the images that have no row, in the order of the data set.
+std::vector<std::string> unreadable_sources(const Features& features, const Dataset& dataset);
+
 // float32 [B, D] on the CPU for images [B, C, H, W], on the encoder's device, in whatever mode the encoder is; no gradient.
 at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision = Precision::kFp32);
 

@@ -137,9 +137,11 @@ Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const s
                     {"section", split.data.section.to_json()},
                     {"images", to_json(fingerprint(*split.images, split.data, Verify::kListing))}});
   }
-  return {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.encoder.weights_file)},
-          {"views", views.config().to_json()},    {"precision", enum_name(asked.precision)},
-          {"raw", asked.cells == CsvCells::kRaw}, {"data", std::move(data)}};
+  Json source = {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.encoder.weights_file)},
+                 {"views", views.config().to_json()},    {"precision", enum_name(asked.precision)},
+                 {"raw", asked.cells == CsvCells::kRaw}, {"data", std::move(data)}};
+  if (asked.on_error != OnError::kStop) source["on_error"] = "skip";
+  return source;
 }
 
 // The record of an earlier table of the same source whose files are as they were written.
@@ -160,6 +162,7 @@ FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bo
   made.rows = result.at("count").get<int64_t>();
   made.dimensions = result.at("dimensions").get<int64_t>();
   made.encoder = result.at("encoder").get<std::string>();
+  made.skipped = result.value("skipped", std::vector<std::string>());
   for (const auto& [name, count] : result.at("splits").items()) made.splits.emplace_back(name, count.get<int64_t>());
   return made;
 }
@@ -191,6 +194,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   const EncoderCopies copies = copies_beside(*encoder, [&] { return opened_encoder(frozen, splits.front().images->info().channels); });
   const ExtractOptions options = ExtractOptions()
                                      .precision(asked.precision)
+                                     .on_error(asked.on_error)
                                      .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))
                                      .batch_size(std::clamp<int64_t>(kPixelsOfABatch / (int64_t{height} * width), 1, 256));
   const bool with_bias = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().bias_names.empty(); });
@@ -199,8 +203,9 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   std::vector<at::Tensor> parts;
   Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.encoder.entry->name}, {"splits", Json::object()}};
   for (const FolderSplit& split : splits) {
-    const Features features =
-        labelled(extract_features(*encoder, split.images, views, options, progress, copies), some_labels, log, split.name);
+    Features extracted = extract_features(*encoder, split.images, views, options, progress, copies);
+    for (const auto& image : unreadable_sources(extracted, *split.images)) result["skipped"].push_back(image);
+    const Features features = labelled(std::move(extracted), some_labels, log, split.name);
     parts.push_back(features.values);
     csv += row_lines(split, features, with_bias, asked.reader != "image_folder" && splits.size() > 1, asked.cells);
     result["splits"][split.name] = result["splits"].value(split.name, int64_t{0}) + features.values.size(0);

@@ -20,6 +20,7 @@ struct FolderEmbeddingRequest {
   std::string device = "auto";
   Precision precision = Precision::kFp32;  // of the encoder; bf16 is faster on a CPU with instructions for it
   CsvCells cells = CsvCells::kGuarded;
+  OnError on_error = OnError::kStop;  // kSubstitute: an image that cannot be read has no row
 };
 
 struct FolderEmbedding {
@@ -27,6 +28,7 @@ struct FolderEmbedding {
   int64_t rows = 0, dimensions = 0;
   std::string encoder;                                  // its name
   std::vector<std::pair<std::string, int64_t>> splits;  // name and number of images
+  std::vector<std::string> skipped;                     // unreadable images, which have no row
   bool reused = false;                                  // the files existed, from the same images, weights and views; nothing was computed
 };
 

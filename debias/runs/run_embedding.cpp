@@ -74,7 +74,7 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
   const ViewPipeline views = views_of(recipe, *images.dataset, data.name.empty());
   network->to(device);
   const EncoderCopies copies = copies_beside(*network, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
-  const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1));
+  const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1)).on_error(request.on_error);
   images.features = extract_features(*network, images.dataset, views, options, progress, copies);
   return images;
 }
@@ -86,7 +86,7 @@ RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log&
   outputs.push_back(name_path(request.out));
   const auto [dataset, features] = embedded_images(request, EmbeddedSplit::kTest, outputs, progress, log);
   return {features.values.size(0), features.values.size(1), write_embeddings(request.out, features, *dataset, request.cells),
-          write_names(request.out, features, *dataset, request.cells)};
+          write_names(request.out, features, *dataset, request.cells), unreadable_sources(features, *dataset)};
 }
 
 BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& progress, Log& log) {

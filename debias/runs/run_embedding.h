@@ -27,12 +27,14 @@ struct EmbeddingRequest {
   DataWords data = {};
   CsvCells cells = CsvCells::kGuarded;
   DataChange data_change = DataChange::kRefuse;
+  OnError on_error = OnError::kStop;  // kSubstitute: an image that cannot be read has no row
 };
 
 struct RunEmbedding {
   int64_t rows = 0, dimensions = 0;
   std::vector<std::string> files;    // files that were written
   std::optional<std::string> names;  // file of class names, if the data set has any
+  std::vector<std::string> skipped;  // unreadable images, which have no row
 };
 
 // Embeds the run's test set, or the data set that the request names. Usage errors, before anything is read: an output that is an input or

@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "debias/core/npy.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/photographs.h"
 
@@ -67,6 +69,42 @@ TEST_F(UnreadableImages, AreLeftOutWhereEvaluationsReadTrainingImages) {
   EXPECT_EQ(nlohmann::json::parse(file_text(folder_ / "run" + "/evaluation/knn.json"))["counts"]["train"], 11);
   fs::resize_file(folder_ / "judged" + "/cat/0.jpg", 300);
   EXPECT_EQ(run_debias({"eval", "knn", folder_ / "run", "knn.k=3"}).exit, 3);
+}
+
+TEST_F(UnreadableImages, AreSkippedAndNamedByEmbedIfAsked) {
+  ASSERT_EQ(train("run", {"train.epochs=1"}).exit, 0);
+  ASSERT_EQ(run_debias({"export", folder_ / "run", "--format", "safetensors"}).exit, 0);
+  truncate("dog", 3);
+  const std::string data = folder_ / "data", z = folder_ / "z.npy", z_rows = folder_ / "z.csv";
+  std::ofstream(folder_ / "frozen.yaml") << "data: {train: {name: image_folder, root: " << data << "}}\n"
+                                         << "views: {steps: [resize: {size: [16, 16]}], count: 2}\n"
+                                         << "encoder: {name: resnet18, width: 8, weights: "
+                                         << (folder_ / "run/exported/encoder.safetensors")
+                                         << "}\nobjective: {name: infonce}\ntrain: {epochs: 1, batch_size: 4}\n";
+  const std::vector<std::vector<std::string>> ways = {
+      {"embed", folder_ / "run", "--data", "image_folder", "--root", data, "split=train", "--out", z},
+      {"embed", data, "--encoder", folder_ / "frozen.yaml", "--out", z}};
+  for (const auto& words : ways) {
+    fs::remove(z);
+    expect_one_line(run_debias(words), 3, image("dog", 3));
+    EXPECT_FALSE(fs::exists(z));
+    const auto result = run_debias(with(words, {"--on-error", "skip", "--json"}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("warning: embed: 1 image that cannot be read: no row for dog/3.jpg"));
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_EQ(json["count"], 11);
+    EXPECT_EQ(json["skipped"], nlohmann::json({"dog/3.jpg"}));
+    EXPECT_EQ(read_npy(z).shape.at(0), 11);
+    const std::string rows = file_text(z_rows);
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 12);
+    EXPECT_THAT(rows, AllOf(HasSubstr("dog/2.jpg,"), HasSubstr("dog/4.jpg,"), testing::Not(HasSubstr("dog/3.jpg"))));
+  }
+  const auto again = run_debias(with(ways[1], {"--on-error", "skip", "--json"}));
+  EXPECT_TRUE(nlohmann::json::parse(again.out)["reused"]);
+  EXPECT_EQ(nlohmann::json::parse(again.out)["skipped"], nlohmann::json({"dog/3.jpg"}));
+  EXPECT_EQ(run_debias(ways[1]).exit, 3);  // what was made without an image is no answer to a call that needs it
+  expect_one_line(run_debias({"embed", folder_ / "run", "--bias-features", "--out", z, "--on-error", "skip"}), 2,
+                  "--bias-features needs all");
 }
 
 TEST_F(UnreadableImages, GiveTheSameRunForAnyWorkers) {
