@@ -116,7 +116,7 @@ int run_init(const InitArguments& arguments) {
     print_json(json);
     return 0;
   }
-  fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value()));
+  fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value(), bias_doubt(survey)));
   print_likely_biases(arguments, survey, proposal);
   if (survey.has_labels() && !survey.has_biases())
     print_lines(fmt::format("to look for a shortcut first: debias audit {}\n", shell_word(arguments.folder)));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -20,6 +21,7 @@ namespace {
 constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training images, held out
 constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 images is known to about 15 points
 constexpr int64_t kSeeds = 100;
+constexpr int64_t kLeastOfGroup = 4;  // training images on average; with fewer, frequencies of groups are those of single images
 
 Config section(const std::string& root, const Config& labels) {
   Config config = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
@@ -94,6 +96,20 @@ int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table) {
     count += sum - *std::max_element(row.begin(), row.end());
   }
   return count;
+}
+
+std::string bias_doubt(const FolderSurvey& survey) {
+  if (!survey.has_biases()) return "";
+  int64_t known = 0, groups = 0;
+  for (const auto& row : survey.train_check.bias_table) {
+    known = std::accumulate(row.begin(), row.end(), known);
+    groups += std::ranges::count_if(row, [](int64_t images) { return images > 0; });
+  }
+  const int64_t all = survey.train_check.count;
+  if (2 * known < all) return fmt::format("only {} of {} training images have a label and a bias label", known, all);
+  if (known >= kLeastOfGroup * groups) return "";
+  return fmt::format("the {} groups of a class and a bias label have {:.1f} training images on average, fewer than {}", groups,
+                     static_cast<double>(known) / static_cast<double>(groups), kLeastOfGroup);
 }
 
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress) {

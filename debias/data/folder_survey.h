@@ -33,6 +33,10 @@ struct FolderSurvey {
 // to train on and evaluate, or where an evaluated folder has a class or bias label that training does not have.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
+// Why a correction by the bias labels of the training images would rest on too little, a clause: they are known of a minority of the
+// images, or a group of class and bias label has too few on average. Empty if there is no such reason, or if there are no bias labels.
+std::string bias_doubt(const FolderSurvey& survey);
+
 // The images of a label x bias table whose bias label is not their class's most frequent one.
 int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table);
 

@@ -119,7 +119,7 @@ ProposalInput named_proposal(const std::string& folder, const std::string& out, 
 }
 
 InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& survey) {
-  const InitGoal goal = asked.value_or(survey.has_biases() ? InitGoal::kBias : InitGoal::kSampling);
+  const InitGoal goal = asked.value_or(survey.has_biases() && bias_doubt(survey).empty() ? InitGoal::kBias : InitGoal::kSampling);
   if (goal == InitGoal::kSampling || survey.has_biases()) return goal;
   throw usage_error("init: --goal bias needs at least two classes and two bias labels, found {} and {}; {}",
                     survey.train_check.class_names.size(), survey.train_check.bias_names.size(), bias_advice(survey));

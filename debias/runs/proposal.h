@@ -29,7 +29,7 @@ std::string file_word(std::string name);
 // it. Run folders are unused names in ./runs. Usage errors: minutes out of range, a recipe that exists, an output inside the folder.
 ProposalInput named_proposal(const std::string& folder, const std::string& out, double minutes);
 
-// The requested goal; without a request, kBias if there are labels and bias labels. Usage error for kBias without them.
+// The requested goal; without a request, kBias if there are labels and enough bias labels (bias_doubt). Usage error for kBias without any.
 InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& survey);
 
 // Chooses the largest network that sees every image often enough in the time, from measured steps, and sets epochs and seconds. `from` is a

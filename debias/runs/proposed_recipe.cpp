@@ -74,6 +74,10 @@ std::string head_lines(const FolderSurvey& survey, const ProposalInput& input, P
                                                          without_control_characters(input.plain.file))
                                            : fmt::format("# The comparison for {}: the same without the correction. Change both alike.\n",
                                                          without_control_characters(input.corrected.file));
+  if (const std::string doubt = bias_doubt(survey); !doubt.empty()) {
+    text += fmt::format(
+        "# {} {}.\n", input.goal == InitGoal::kBias ? "For the bias as asked, although" : "Not for the bias, which --goal bias is:", doubt);
+  }
   for (const std::string& command : next_commands(input)) text += fmt::format("#   {}\n", without_control_characters(command));
   return text;
 }
@@ -238,7 +242,8 @@ std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::
   std::vector<std::string> commands = {fmt::format("debias embed {}{} --encoder {} --out {}", shell_word(survey.train.find("root")->text()),
                                                    words, shell_word(encoder), vectors)};
   if (survey.has_labels()) commands.push_back("debias audit --embeddings " + table);
-  if (survey.has_biases()) commands.push_back(fmt::format("debias fix --embeddings {} --out {}", table, shell_word(stem + "-fixed")));
+  if (survey.has_biases() && bias_doubt(survey).empty())
+    commands.push_back(fmt::format("debias fix --embeddings {} --out {}", table, shell_word(stem + "-fixed")));
   return commands;
 }
 

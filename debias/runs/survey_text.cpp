@@ -157,8 +157,9 @@ Json survey_json(const FolderSurvey& survey) {
   return json;
 }
 
-std::string goal_text(InitGoal goal, bool asked) {
+std::string goal_text(InitGoal goal, bool asked, const std::string& doubt) {
   const std::string why = asked                     ? "as asked"
+                          : !doubt.empty()          ? doubt + "; --goal bias uses them all the same"
                           : goal == InitGoal::kBias ? "labels and bias labels are known"
                                                     : "no labels and bias labels are known together";
   return goal == InitGoal::kBias ? "bias, an encoder that does not use the known bias (" + why + ")"

@@ -19,6 +19,7 @@ nlohmann::ordered_json survey_json(const FolderSurvey& survey);
 // {"read", "ignored", "likely_bias"}, titles of columns.
 nlohmann::ordered_json columns_json(const ColumnUse& columns);
 
-std::string goal_text(InitGoal goal, bool asked);
+// `doubt`: of the bias labels (bias_doubt).
+std::string goal_text(InitGoal goal, bool asked, const std::string& doubt);
 
 }  // namespace debias

@@ -1,10 +1,12 @@
 // The two recipes of a folder of images: their names, what differs between them, and what is rejected.
 #include "debias/runs/proposal.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "debias/train/recipe/recipe.h"
 #include "tests/runs/trained_run.h"
@@ -89,6 +91,38 @@ TEST_F(Proposal, OverwritesNothingAndWritesNothingAmongTheImages) {
   for (const double minutes : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), folder_ / "b.yaml", minutes); }), HasSubstr("expected a number above 0"));
   }
+}
+
+TEST_F(Proposal, DoesNotRestOnFewBiasValues) {
+  const auto with_bias_of = [&](const std::function<std::string(int)>& value) {
+    std::ofstream csv(folder_ / "some.csv");
+    csv << "path,label,bias\n";
+    for (int i = 0; i < 48; ++i) {
+      const std::string kind = i % 2 == 0 ? "ape" : "zebra";
+      csv << fmt::format("{}/{}{},{},{}\n", kind, i / 2, i / 2 % 2 == 0 ? ".jpg" : ".png", kind, value(i));
+    }
+    csv.close();
+    return survey_folder(photos(), Config::string(folder_ / "some.csv"), Progress::silent());
+  };
+  const auto colour = [](int i) { return i % 4 < 2 ? "red" : "blue"; };
+  const FolderSurvey half = with_bias_of([&](int i) { return i < 24 ? colour(i) : ""; });
+  EXPECT_EQ(chosen_goal(std::nullopt, half), InitGoal::kBias);
+  const FolderSurvey few = with_bias_of([&](int i) { return i < 23 ? colour(i) : ""; });
+  EXPECT_EQ(chosen_goal(std::nullopt, few), InitGoal::kSampling);
+  EXPECT_EQ(chosen_goal(InitGoal::kBias, few), InitGoal::kBias);
+  EXPECT_EQ(bias_doubt(few), "only 23 of 48 training images have a label and a bias label");
+  const FolderSurvey scattered = with_bias_of([](int i) { return std::to_string(i / 6); });
+  EXPECT_EQ(chosen_goal(std::nullopt, scattered), InitGoal::kSampling);
+  EXPECT_EQ(bias_doubt(scattered), "the 16 groups of a class and a bias label have 3.0 training images on average, fewer than 4");
+  ProposalInput proposal = named();
+  proposal.goal = InitGoal::kSampling;
+  for (const ProposedPart part : {ProposedPart::kCorrected, ProposedPart::kPlain}) {
+    EXPECT_THAT(proposed_recipe(few, proposed_networks().front(), proposal, part),
+                HasSubstr("# Not for the bias, which --goal bias is: only 23 of 48 training images"));
+  }
+  proposal.goal = InitGoal::kBias;
+  EXPECT_THAT(proposed_recipe(few, proposed_networks().front(), proposal, ProposedPart::kCorrected),
+              HasSubstr("# For the bias as asked, although only 23 of 48"));
 }
 
 TEST_F(Proposal, ForBiasNeedsBiasValues) {
