@@ -131,7 +131,7 @@ FittedProposal fit_to_time(const FolderSurvey& survey, ProposalInput proposal, c
   if (!from.empty()) {
     start = pretrained_start(from, survey);
     const fs::path recipe = proposal.corrected.file;
-    proposal.frozen_commands = frozen_commands(survey, from, (recipe.parent_path() / recipe.stem()).string());
+    proposal.frozen_commands = frozen_commands(survey, from, (recipe.parent_path() / recipe.stem()).string(), start.networks.back().side);
   }
   const auto& networks = start.networks;
   const double minutes = std::max(proposal.minutes - start.embedding_seconds / 60, proposal.minutes / 4);

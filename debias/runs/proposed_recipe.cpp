@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "debias/augment/step_options.h"
 #include "debias/core/printable.h"
 #include "debias/report/sections/missing_parts.h"
 
@@ -154,6 +155,23 @@ std::string sampling_objective(const FolderSurvey& survey, ProposedPart part) {
       why, share);
 }
 
+// Whether an image resized to this short side, as before a crop of the centre, would be longer than a view may be.
+bool some_are_too_long(const FolderSurvey& survey, int64_t side) {
+  const auto is_too_long = [side](const auto& entry) {
+    const auto [height, width] = entry.first;
+    return side * std::max(height, width) / std::min(height, width) > kLargestExtent;
+  };
+  return std::ranges::any_of(survey.train_check.sizes, is_too_long) ||
+         (survey.judged_check && std::ranges::any_of(survey.judged_check->sizes, is_too_long));
+}
+
+std::string sampling_eval(const FolderSurvey& survey, int side) {
+  return some_are_too_long(survey, side)
+             ? fmt::format("{{resize: {{size: [{0}, {0}]}}}}    # the whole image: some are too long and narrow for a crop of the centre",
+                           side)
+             : fmt::format("{{resize: {{size: {0}}}, center_crop: {{size: {0}}}}}", side);
+}
+
 std::string sampling_body(const FolderSurvey& survey, const ProposedNetwork& network, ProposedPart part) {
   return fmt::format(R"(views:
   # Two views of each image: a part of it at {0} x {0} pixels, mirrored or not, in changed colours. What they share is what is learned.
@@ -164,14 +182,15 @@ std::string sampling_body(const FolderSurvey& survey, const ProposedNetwork& net
     - random_grayscale: {{p: 0.2}}
   count: 2
   forward: per_view
-  eval: {{resize: {{size: {0}}}, center_crop: {{size: {0}}}}}
+  eval: {4}
 {3}
 encoder: {1}
 head: {{name: simclr}}
 {2}optimizer: {{name: adam, learning_rate: 1e-3, weight_decay: 1e-6}}
 schedule: {{name: cosine}}
 )",
-                     network.side, network.encoder, sampling_objective(survey, part), encoder_remark(network));
+                     network.side, network.encoder, sampling_objective(survey, part), encoder_remark(network),
+                     sampling_eval(survey, network.side));
 }
 
 std::string protocol_list(const FolderSurvey& survey, InitGoal goal) {
@@ -227,7 +246,7 @@ std::vector<ProposedNetwork> fine_tuned_networks(const Config& section, int64_t 
   return networks;
 }
 
-std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem) {
+std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem, int64_t side) {
   std::string words;
   const auto add = [&words](const std::string& key, const Config& value) { words += " " + shell_word(key + "=" + value.text()); };
   for (const auto& [key, value] : survey.train.entries()) {
@@ -238,6 +257,8 @@ std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::
     }
     for (const auto& [part, text] : value.entries()) add(key + "." + part, text);
   }
+  if (some_are_too_long(survey, side + side / 7))
+    words += " " + shell_word(fmt::format("views.eval={{resize: {{size: [{0}, {0}]}}}}", side));
   const std::string vectors = shell_word(stem + "-features.npy"), table = vectors + " --csv " + shell_word(stem + "-features.csv");
   std::vector<std::string> commands = {fmt::format("debias embed {}{} --encoder {} --out {}", shell_word(survey.train.find("root")->text()),
                                                    words, shell_word(encoder), vectors)};

@@ -55,8 +55,8 @@ struct ProposalInput {
 };
 
 // The commands that embed the surveyed folder by `encoder` (the value of --from), audit the features (with labels), and fix them (with
-// labels and enough bias labels, bias_doubt). `stem` is the prefix of the file names.
-std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem);
+// labels and enough bias labels, bias_doubt). `stem` is the prefix of the file names, `side` that of the images that the encoder sees.
+std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem, int64_t side);
 
 std::string proposed_recipe(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& input, ProposedPart part);
 

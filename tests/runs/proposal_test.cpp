@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <functional>
 
+#include "debias/image/png_encode.h"
 #include "debias/train/recipe/recipe.h"
+#include "tests/data/fixture_files.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"
@@ -17,6 +19,7 @@ namespace debias {
 namespace proposal_test {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 // Two classes and two colours, but for one image in four.
@@ -91,6 +94,30 @@ TEST_F(Proposal, OverwritesNothingAndWritesNothingAmongTheImages) {
   for (const double minutes : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), folder_ / "b.yaml", minutes); }), HasSubstr("expected a number above 0"));
   }
+}
+
+// A crop of the centre of 1 x 400 pixels at a short side of 32 would be of an image 12,800 pixels long, which no view may be.
+TEST_F(Proposal, OfVeryNarrowImagesCanBeTrained) {
+  for (const auto& [height, width] : {std::pair(400, 1), std::pair(1, 400)}) {
+    const std::string narrow = folder_ / fmt::format("narrow-{}", height);
+    for (int i = 0; i < 12; ++i) {
+      const std::string file = fmt::format("{}/{}/{}.png", narrow, i % 2 == 0 ? "ape" : "zebra", i);
+      fixture::write(file, encode_png(fixture::solid(height, width, static_cast<uint8_t>(20 * i), 2, 3)));
+    }
+    const FolderSurvey found = survey_folder(narrow, Config(), Progress::silent());
+    ProposalInput proposal = named_proposal(narrow, folder_ / fmt::format("narrow-{}.yaml", height), 0.02);
+    proposal.goal = InitGoal::kSampling;
+    const FittedProposal fit = fit_to_time(found, proposal);
+    for (const ProposedPart part : {ProposedPart::kCorrected, ProposedPart::kPlain}) {
+      const std::string text = proposed_recipe(found, fit.network, fit.proposal, part);
+      EXPECT_THAT(text, AllOf(HasSubstr("eval: {resize: {size: ["), HasSubstr("]}}    # the whole image: some are too long")));
+      train_into(fmt::format("{}-run-{}", narrow, part == ProposedPart::kPlain ? "plain" : "corrected"), text, {"train.epochs=1"});
+    }
+  }
+  ProposalInput usual = named();
+  usual.goal = InitGoal::kSampling;
+  EXPECT_THAT(proposed_recipe(survey(false), proposed_networks().front(), usual, ProposedPart::kPlain),
+              HasSubstr("eval: {resize: {size: 32}, center_crop: {size: 32}}"));
 }
 
 TEST_F(Proposal, DoesNotRestOnFewBiasValues) {
