@@ -81,9 +81,12 @@ int apply_fixed(const FixArguments& arguments) {
   if (fs::path(arguments.out).extension() != ".npy") {
     throw usage_error("fix: --out '{}' does not end in .npy; --apply writes an array", arguments.out);
   }
-  refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors});
-  require_folder_of(arguments.out);
   const FixedModel model = read_fixed(arguments.apply);
+  const FeatureTableFiles own = read_fix_recipe(arguments.apply).files;  // which eval reads again
+  refuse_overwriting(
+      "fix", {arguments.out},
+      {arguments.table.vectors, own.vectors(), own.csv(), arguments.apply + "/layer.safetensors", arguments.apply + "/head.safetensors"});
+  require_folder_of(arguments.out);
   const FeatureVectors vectors = FeatureVectors::open(arguments.table.vectors, arguments.table.key);
   write_fixed_features(model, vectors, arguments.out);
   if (arguments.json) {
@@ -124,7 +127,8 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose data sets are embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
   add_table_columns(*verb, *embeddings, arguments->table);
-  verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file")->required();
+  verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")
+      ->required();
   verb->add_option("--method", arguments->method, method_names());
   verb->add_option("--keep", arguments->keep, "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)");
   verb->add_option("--seed", arguments->seed, "seed of the folds (1)");

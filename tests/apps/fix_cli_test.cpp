@@ -125,6 +125,24 @@ TEST_F(FixCommand, AppliesTheLayerToOtherVectors) {
   EXPECT_FALSE(fs::exists(path("x.npy")));
 }
 
+// As embed does: what is there is replaced as a whole, unless the folder or the call reads it.
+TEST_F(FixCommand, ReplacesCorrectedVectorsButNotItsInputs) {
+  ASSERT_EQ(run_debias(words("fixed", {"--method", "erase"})).exit, 0);
+  const std::string before = file_text(table_.vectors()), other = path("other.npy");
+  fs::copy_file(table_.vectors(), other);
+  const auto apply = [&](const std::string& out) {
+    return run_debias({"fix", "--apply", path("fixed"), "--embeddings", other, "--out", out});
+  };
+  std::ofstream(path("corrected.npy")) << "of an earlier call";
+  ASSERT_EQ(apply(path("corrected.npy")).exit, 0);
+  EXPECT_EQ(read_npy(path("corrected.npy")).shape, read_npy(other).shape);
+  fs::create_hard_link(path("fixed/layer.safetensors"), path("layer.npy"));
+  for (const std::string& out : {other, table_.vectors(), path("layer.npy")}) {
+    expect_refused(apply(out), 2, "'" + out + "' would be written over its own input");
+  }
+  EXPECT_TRUE(file_text(table_.vectors()) == before && file_text(other) == before);
+}
+
 TEST_F(FixCommand, LeavesNothingBehindWhereItFails) {
   expect_refused(run_debias(words("fixed", {"--bias", "colour"})), 2, "no column 'colour'");
   expect_refused(run_debias(words("fixed", {"--method", "balance"})), 2, "did you mean 'balanced'");
