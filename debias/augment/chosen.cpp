@@ -131,6 +131,10 @@ bool ChosenViews::leaves_rgb() const {
   return std::ranges::any_of(steps, [](const auto& step) { return step->normalisation().has_value(); });
 }
 
+bool ChosenViews::is_random() const {
+  return std::ranges::any_of(steps, [](const auto& step) { return step->is_random(); });
+}
+
 void ChosenViews::set_normalisation(const Normalisation& of_all) {
   normalize = of_all;
   section.set("normalize", NormalizeOptions::table().write(NormalizeOptions().mean(of_all.mean).std(of_all.std)));

@@ -21,6 +21,7 @@ struct ChosenViews {
   std::shared_ptr<const ChosenViews> eval = nullptr;  // `eval`: the views of evaluation; null: none are given
 
   bool leaves_rgb() const;  // whether a step turns colours into other coordinates
+  bool is_random() const;   // false: every view of an image is the same
   void set_normalisation(const Normalisation& of_all);
   // `mean` and `std` are the data set's constants, used unless the section has `normalize: {mean, std}` or a step has its own; one value
   // serves all channels. Usage errors: neither gives them, a number of values that is not 1 or 3.

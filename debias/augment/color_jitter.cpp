@@ -36,6 +36,7 @@ class ColorJitterOptions {
 class ColorJitter : public StepWithOptions<ColorJitterOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
     if (!(random.uniform() < options_.p())) return {.acts = false};

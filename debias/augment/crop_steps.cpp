@@ -29,6 +29,7 @@ class RandomCrop : public StepWithOptions<RandomCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
+  bool is_random() const override { return true; }
   StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
     const auto [height, width] = sides(options_.size());
     const int padding = static_cast<int>(options_.padding());

@@ -20,6 +20,7 @@ class RandomGrayscaleOptions {
 class RandomGrayscale : public StepWithOptions<RandomGrayscaleOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  bool is_random() const override { return options_.p() > 0 && options_.p() < 1; }
   StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
   void act(ViewFrame& frame, const StepPlan&) const override { make_grayscale(frame); }
 };
@@ -48,6 +49,7 @@ class GaussianBlurOptions {
 class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
     if (!(random.uniform() < options_.p())) return {.acts = false};

@@ -18,6 +18,7 @@ class RandomHorizontalFlipOptions {
 class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  bool is_random() const override { return options_.p() > 0 && options_.p() < 1; }
   StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
   void act(ViewFrame& frame, const StepPlan&) const override { mirror_horizontally(frame); }
 };
@@ -35,6 +36,7 @@ class RandomRotationOptions {
 class RandomRotation : public StepWithOptions<RandomRotationOptions> {
  public:
   using StepWithOptions::StepWithOptions;
+  bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
     const Spread& degrees = options_.degrees();
     return {.numbers = {Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high)}};

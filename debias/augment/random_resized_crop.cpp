@@ -31,6 +31,7 @@ class RandomResizedCrop : public StepWithOptions<RandomResizedCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return {height(), width()}; }
+  bool is_random() const override { return true; }
   StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
     Random random(key);
     return {.reads_the_box = true, .box = random_resized_box(image_height, image_width, options_.scale(), options_.ratio(), random)};

@@ -42,6 +42,8 @@ class ViewStep {
   // Draws what the step does to an image of this size. `key` has epoch, sample, occurrence and view set; the pipeline sets `key.step` to this
   // step's position.
   virtual StepPlan plan(int /*height*/, int /*width*/, const RngKey& /*key*/) const { return {}; }
+  // Whether plan() depends on the key: whether an image has more than one view.
+  virtual bool is_random() const { return false; }
   // Called only where the plan acts.
   virtual void act(ViewFrame& frame, const StepPlan& plan) const = 0;
   void apply(Image& image, const RngKey& key) const;

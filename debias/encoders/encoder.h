@@ -42,6 +42,7 @@ class Encoder : public torch::nn::Module {
   void freeze_all();
   // The same for all parameters until hold(false), which puts back the gradients that it took and the mode that train() set last.
   void hold(bool on);
+  bool is_frozen() const { return all_frozen_; }  // by freeze_all()
   void train(bool on = true) override;
 
  private:

@@ -72,6 +72,7 @@ TEST_P(ViewStepContract, OtherKeysGiveOtherViewsWhereTheStepIsRandom) {
   std::set<std::vector<uint8_t>> views;
   for (uint64_t sample = 0; sample < 32; ++sample) views.insert(applied(*step, image, sample_key(sample)).pixels);
   const bool fixed = entry().name == "resize" || entry().name == "center_crop" || converts_colours();
+  EXPECT_EQ(step->is_random(), !fixed);
   if (fixed) {
     EXPECT_EQ(views.size(), 1u);
   } else {

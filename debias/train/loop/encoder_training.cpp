@@ -3,6 +3,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/clock_text.h"
 #include "debias/train/loop/epoch_line.h"
+#include "debias/train/loop/frozen_features.h"
 #include "debias/train/state/resume_check.h"
 
 namespace debias {
@@ -36,6 +37,9 @@ void EncoderTraining::build() {
 void EncoderTraining::begin(RunAccess& run, const OpenCheckpoint* checkpoint) {
   run_ = &run;
   if (checkpoint != nullptr) restore_from(*checkpoint);
+  if (has_fixed_features(recipe_, *input_.dataset, *parts_.model.encoder, *input_.ranks)) {
+    parts_.source = fixed_features(recipe_, input_.dataset, *parts_.model.encoder, parts_.device.device, run.progress);
+  }
   batches_.emplace(*parts_.source, recipe_.train.batch_size(), *input_.ranks);
 }
 
@@ -67,6 +71,9 @@ void EncoderTraining::announce() const {
   log.note(fmt::format("precision: {}", rounding(recipe_.train)));
   if (frozen_epochs_ > 0)
     log.note(fmt::format("the encoder is frozen in epochs 1 to {} and trained from epoch {} on", frozen_epochs_, frozen_epochs_ + 1));
+  if (has_fixed_features(recipe_, *input_.dataset, *parts_.model.encoder, *input_.ranks)) {
+    log.note("the encoder is frozen and the views are fixed: the features of each image are computed once");
+  }
   const Ranks& ranks = *input_.ranks;
   if (ranks.is_alone()) return;
   log.note(fmt::format("{} processes share each batch", ranks.size()));

@@ -4,6 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
+#include "debias/train/loop/frozen_features.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/loop/trainer.h"
 
@@ -125,7 +126,8 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.seconds_per_step = is_slow ? steps.slow_seconds(trial, prefetch) : steps.fresh_seconds(plan.trial_steps, prefetch);
   plan.seconds_per_cached_step = is_slow ? trial : steps.cached_seconds(plan.trial_steps);
   plan.seconds_per_epoch = plan.seconds_per_step * static_cast<double>(plan.steps_per_epoch);
-  plan.seconds_total = plan.seconds_per_epoch * static_cast<double>(plan.epochs);
+  const bool once = has_fixed_features(input.recipe, *input.dataset, *parts.model.encoder, Ranks::alone());
+  plan.seconds_total = plan.seconds_per_epoch * static_cast<double>(once ? 1 : plan.epochs);  // the encoder's part
   plan.peak_bytes = peak_resident_bytes();
   plan.checkpoint_bytes = state_bytes(parts);
   plan.groups = drawn_groups(input.recipe, *input.dataset);

@@ -14,11 +14,6 @@ namespace {
 
 constexpr int64_t kCacheMegabytes = 1024;  // of decoded images, on a machine
 
-int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
-  if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(ranks.cpus() / 2, 1, 16);
-}
-
 int64_t views_a_pass(const Recipe& recipe) { return recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1; }
 
 // As require_two_rows_a_pass(), of the share of a batch that each of several ranks has; one row is enough where they normalise together.
@@ -75,6 +70,11 @@ std::shared_ptr<const LinkedImages> views_of_groups(const Recipe& recipe, const 
 }
 
 }  // namespace
+
+int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
+  if (recipe.train.workers()) return *recipe.train.workers();
+  return std::clamp<int64_t>(ranks.cpus() / 2, 1, 16);
+}
 
 void require_shares_of_batch(const Recipe& recipe, int64_t ranks) {
   if (!recipe.encoder.entry->reads_words) require_shares(recipe, recipe.train.batch_size(), ranks);

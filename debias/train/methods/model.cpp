@@ -85,9 +85,10 @@ ModelOutput forward(const Model& model, const torch::Tensor& images, const Forwa
   for (int64_t pass = 0; pass < passes; ++pass) {
     torch::Tensor input = options.order == Forward::kJoint ? images.flatten(0, 1) : images[pass];
     input = input.to(options.device);
-    if (options.channels_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
+    const bool are_features = images.dim() == 3;
+    if (options.channels_last && !are_features) input = input.contiguous(at::MemoryFormat::ChannelsLast);
     const Autocast autocast(options.device.type(), options.precision);
-    const torch::Tensor feature = model.encoder->forward(input);
+    const torch::Tensor feature = are_features ? input : model.encoder->forward(input);
     features.push_back(feature);
     const torch::Tensor projection = model.head->forward(feature);
     projections.push_back(model.predictor == nullptr ? projection : model.predictor->forward(projection));

@@ -59,7 +59,7 @@ struct ForwardOptions {
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// images: [V, B, C, H, W] float32 on the CPU.
+// images: [V, B, C, H, W] float32 on the CPU, or [V, B, D], the encoder's features of them.
 ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options);
 
 }  // namespace debias

@@ -85,6 +85,7 @@ MethodEntry simclr_entry() {
   entry.summary = "one encoder for all views; the loss compares the embeddings of a batch with each other";
   take_options<SimclrOptions>(entry);
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) { require_images(recipe, dataset, "simclr"); };
+  entry.trains_on_features = true;
   entry.drops_linked_pairs = true;
   entry.networks = encoder_and_head;
   entry.make = [](const Recipe&, const SampleTable&, MethodParts parts) { return make_simclr(std::move(parts)); };
