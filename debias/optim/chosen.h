@@ -23,6 +23,7 @@ ChosenOptimizer read_optimizer(const Config& section);
 
 struct ChosenSchedule {
   Config section;  // likewise
+  int64_t warmup_epochs = 0;
   // Usage errors: a warm-up from above the learning rate, a run without epochs.
   std::function<std::unique_ptr<Schedule>(double base_learning_rate, int64_t epochs)> make;
 };

@@ -1,7 +1,5 @@
 #include "debias/optim/schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -117,7 +115,7 @@ template <class Options>
 ScheduleEntry schedule_entry(const std::string& name, const std::string& summary) {
   const auto read = [name](const Config& section) {
     const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
-    ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), nullptr};
+    ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), options.warmup_epochs(), nullptr};
     chosen.section.overlay(Options::table().write(options));
     chosen.make = [options, name, where = section.prefix()](double base, int64_t epochs) {
       if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", where, epochs);
@@ -125,11 +123,6 @@ ScheduleEntry schedule_entry(const std::string& name, const std::string& summary
         throw usage_error(
             "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
             name, options.warmup_from(), base);
-      }
-      if (options.warmup_epochs() > 0 && options.warmup_epochs() >= epochs) {
-        throw usage_error("{}schedule '{}': warmup_epochs {} leaves none of the {} epochs of train.epochs for the schedule itself; {}",
-                          where, name, options.warmup_epochs(), epochs,
-                          epochs == 1 ? "train longer, or leave it out" : fmt::format("give at most {}", epochs - 1));
       }
       return make(options, base, epochs);
     };

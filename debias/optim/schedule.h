@@ -6,7 +6,6 @@
 //   multistep   lr * gamma^(number of milestones < e), e counted from 1: a milestone is the number of epochs done before a decay
 //
 // Any of them with a warm-up of `warmup_epochs`: linear per step from `warmup_from` to the schedule's value at e = warmup_epochs.
-// It is shorter than the run.
 #pragma once
 
 #include <cstdint>

@@ -64,6 +64,11 @@ void EncoderTraining::announce() const {
                     *recipe_.train.micro_batch(), recipe_.train.batch_size()));
   }
   for (const auto& line : parts_.method->terms().cautions()) log.warn(line);
+  const int64_t warmup = recipe_.schedule.warmup_epochs, epochs = recipe_.train.epochs();
+  if (warmup >= epochs) {
+    log.warn(fmt::format("schedule: warmup_epochs {} of a run of {} epochs: the learning rate is still rising when the run ends", warmup,
+                         epochs));
+  }
   for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log.warn(line);
   for (const auto& line : parts_.source->notes()) log.warn(line);
   const std::string device = device_line(parts_.device);

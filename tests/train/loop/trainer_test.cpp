@@ -326,5 +326,19 @@ TEST(Trainer, CheckpointsInsideAnEpochAreTakenByTheClock) {
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/previous.safetensors").state.batch, 6);
 }
 
+TEST(Trainer, AWarmUpAsLongAsTheRunIsSaid) {
+  const TemporaryFolder folder;
+  for (const auto& [epochs, warns] : std::vector<std::pair<std::string, bool>>{{"2", true}, {"3", false}}) {
+    Config root = small_config(folder / epochs);
+    root.assign("schedule={name: cosine, warmup_epochs: 2, warmup_from: 0.001}");
+    root.assign("train.epochs=" + epochs);
+    CollectingLog log;
+    TrainInput input = input_for(root);
+    input.log = &log;
+    train(input);
+    EXPECT_EQ(log.text.find("warning: schedule: warmup_epochs 2 of a run of 2 epochs") != std::string::npos, warns) << log.text;
+  }
+}
+
 }  // namespace trainer_test
 }  // namespace debias
