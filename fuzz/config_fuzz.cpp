@@ -1,6 +1,7 @@
 // YAML, words of the command line, and `views:` sections. An input is the YAML, then, each after a zero byte, key=value words.
 #include "debias/core/config.h"
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "fuzz/fuzz_target.h"
 
@@ -30,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require_round_trip(config);
     config_from_json(config.to_json());
     const Config* views = config.find("views");
-    if (views != nullptr) ViewPipeline::from_config(*views, {0.5}, {0.5});
+    if (views != nullptr) read_views(*views).make({0.5}, {0.5});
   });
   return 0;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/config.h"
 #include "debias/core/progress.h"

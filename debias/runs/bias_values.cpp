@@ -15,6 +15,7 @@
 #include "debias/core/error.h"
 #include "debias/core/output_path.h"
 #include "debias/data/folder_layout.h"
+#include "debias/data/readers/image_folder.h"
 #include "debias/data/value_name.h"
 #include "debias/evaluate/cluster_names.h"
 #include "debias/evaluate/embedding_file.h"
