@@ -10,7 +10,6 @@
 #include "debias/core/error.h"
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
-#include "debias/data/shown_names.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/runs/bias_values.h"
@@ -41,12 +40,6 @@ struct EmbedArguments {
   }
 };
 
-void warn_of_skipped(const std::vector<std::string>& images) {
-  if (images.empty()) return;
-  terminal_log()->warn(fmt::format("embed: {} {} that cannot be read: no row for {}", images.size(),
-                                   images.size() == 1 ? "image" : "images", shown_names(images)));
-}
-
 constexpr const char* kLayerWords[] = {"pooled encoder output", "head output"};
 
 int embed_for_bias_features(const EmbedArguments& arguments) {
@@ -67,25 +60,12 @@ int embed_for_bias_features(const EmbedArguments& arguments) {
   return 0;
 }
 
-// Rejects options for images.
-void refuse_beside_text(const CLI::App& verb) {
-  const std::set<std::string> taken = {"run", "--text", "--out", "--expand", "--encoding", "--checkpoint", "--json", "--quiet", "--help"};
+// Rejects the other options beside `mode`, --text or --encoder.
+void refuse_beside(const CLI::App& verb, const std::string& mode, std::set<std::string> taken, std::string_view takes) {
+  taken.insert({"run", mode, "--out", "--json", "--quiet", "--help"});
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
-    throw usage_error("embed: --text does not take {}; it takes --out, --expand, --encoding, --checkpoint and --json", option->get_name());
-  }
-}
-
-// Rejects options for a run's encoder.
-void refuse_beside_encoder(const CLI::App& verb) {
-  const std::set<std::string> taken = {"run",         "overrides", "--encoder",  "--data", "--out",   "--device",
-                                       "--precision", "--raw",     "--on-error", "--json", "--quiet", "--help"};
-  for (const CLI::Option* option : verb.get_options()) {
-    if (option->count() == 0 || taken.contains(option->get_name())) continue;
-    throw usage_error(
-        "embed: --encoder does not take {}; it takes a folder, key=value overrides, --data, --out, --device, --precision, --raw, "
-        "--on-error and --json",
-        option->get_name());
+    throw usage_error("embed: {} does not take {}; it takes {} and --json", mode, option->get_name(), takes);
   }
 }
 
@@ -97,7 +77,6 @@ int run_folder_embed(const EmbedArguments& arguments) {
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   asked.on_error = arguments.unreadable();
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());
-  warn_of_skipped(made.skipped);
   if (arguments.json) {
     nlohmann::ordered_json splits = nlohmann::ordered_json::object();
     for (const auto& [name, count] : made.splits) splits[name] = count;
@@ -181,7 +160,6 @@ int run_embed(const EmbedArguments& arguments) {
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
   const auto [N, D, files, names, skipped] = embed_run(request, *terminal_progress(), *terminal_log());
-  warn_of_skipped(skipped);
   if (arguments.json) {
     nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}, {"skipped", skipped}};
     if (names) result["names"] = *names;
@@ -234,8 +212,13 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
   verb->callback([arguments, verb, &action] {
-    if (!arguments->encoder.empty()) refuse_beside_encoder(*verb);
-    if (!arguments->text.empty()) refuse_beside_text(*verb);
+    if (!arguments->encoder.empty()) {
+      refuse_beside(*verb, "--encoder", {"overrides", "--data", "--device", "--precision", "--raw", "--on-error"},
+                    "a folder, key=value overrides, --data, --out, --device, --precision, --raw, --on-error");
+    }
+    if (!arguments->text.empty()) {
+      refuse_beside(*verb, "--text", {"--expand", "--encoding", "--checkpoint"}, "--out, --expand, --encoding, --checkpoint");
+    }
     action = [arguments] { return run_embed(*arguments); };
   });
 }

@@ -1,14 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
-#include "debias/core/npy.h"
-#include "debias/features/csv_beside.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/prior_estimates.h"
 #include "debias/train/recipe/marked_prior.h"
@@ -24,25 +20,19 @@ struct PriorArguments {
   bool json = false;
 };
 
-// One vector of each image with a CSV, named or next to the vectors. Views [B, V, D] are no table, and --labels takes the CSV's place.
 bool is_of_table(const PriorArguments& arguments) {
   const TableArguments& table = arguments.table;
   if (!table.csv.empty()) return true;
-  const std::string& vectors = arguments.files.embeddings;
-  if (vectors.empty() || !arguments.files.labels.empty()) return false;
+  if (arguments.files.embeddings.empty() || !arguments.files.labels.empty()) return false;
   const bool asks_for_one = !table.key.empty() || !table.label.empty() || !table.biases.empty() || !table.numeric.empty();
-  if (asks_for_one || csv_beside(vectors).empty()) return asks_for_one;
-  return std::filesystem::path(vectors).extension() != ".npy" || read_npy_layout(InputFile(vectors)).shape.size() == 2;
+  return asks_for_one || is_feature_table(arguments.files.embeddings);
 }
 
-// Estimates from all rows of a feature table, which has one vector of each.
 std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments, Log& log) {
   if (!arguments.files.labels.empty()) throw usage_error("prior: --labels and --csv both give labels; give one");
-  TableArguments files = arguments.table;
-  files.vectors = arguments.files.embeddings;
-  const FeatureTable table = open_feature_table(files.files(), files.columns());
-  for (const auto& remark : table.remarks) log.info(remark);
-  return {class_prior_from_labels(table.rows.labels)};
+  TableArguments table = arguments.table;
+  table.vectors = arguments.files.embeddings;
+  return table_priors(table.files(), table.columns(), log);
 }
 
 void print_estimate(const PriorEstimate& estimate) {

@@ -23,6 +23,7 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/features.h"
 #include "debias/runs/frozen_encoder.h"
+#include "debias/runs/run_embedding.h"
 #include "debias/runtime/device.h"
 
 namespace debias {
@@ -155,7 +156,7 @@ std::optional<Json> earlier_record(const EmbeddingPaths& paths, const Json& sour
   return record;
 }
 
-FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bool reused) {
+FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bool reused, Log& log) {
   FolderEmbedding made;
   made.files = {paths.vectors, paths.rows};
   made.reused = reused;
@@ -163,6 +164,7 @@ FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bo
   made.dimensions = result.at("dimensions").get<int64_t>();
   made.encoder = result.at("encoder").get<std::string>();
   made.skipped = result.value("skipped", std::vector<std::string>());
+  warn_of_skipped(made.skipped, log);
   for (const auto& [name, count] : result.at("splits").items()) made.splits.emplace_back(name, count.get<int64_t>());
   return made;
 }
@@ -187,7 +189,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   const auto encoder = opened_encoder(frozen, splits.front().images->info().channels);
   const ViewPipeline views = frozen_views(frozen, *encoder, splits.front().images->info());
   const Json source = source_json(frozen, views, splits, asked);
-  if (const auto record = earlier_record(paths, source)) return embedding_of(record->at("result"), paths, /*reused=*/true);
+  if (const auto record = earlier_record(paths, source)) return embedding_of(record->at("result"), paths, /*reused=*/true, log);
 
   const auto [height, width] = views.output_size(307, 211);
   encoder->to(device);
@@ -216,7 +218,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   write_file_atomically(paths.rows, csv);
   const Json sums = {{"vectors", file_digest(paths.vectors)}, {"rows", file_digest(paths.rows)}};
   write_file_atomically(paths.record, Json({{"source", source}, {"sha256", sums}, {"result", result}}).dump(2) + "\n");
-  return embedding_of(result, paths, /*reused=*/false);
+  return embedding_of(result, paths, /*reused=*/false, log);
 }
 
 }  // namespace debias

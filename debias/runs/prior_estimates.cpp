@@ -2,9 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/npy.h"
+#include "debias/features/csv_beside.h"
 #include "debias/runs/judged_run.h"
 #include "debias/runtime/device.h"
 
@@ -57,6 +61,17 @@ std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log) {
                      files.embeddings);
   }
   return found;
+}
+
+bool is_feature_table(const std::string& vectors) {
+  if (csv_beside(vectors).empty()) return false;
+  return std::filesystem::path(vectors).extension() != ".npy" || read_npy_layout(InputFile(vectors)).shape.size() == 2;
+}
+
+std::vector<PriorEstimate> table_priors(const FeatureTableFiles& files, const TableRowOptions& columns, Log& log) {
+  const FeatureTable table = open_feature_table(files, columns);
+  for (const auto& remark : table.remarks) log.info(remark);
+  return {class_prior_from_labels(table.rows.labels)};
 }
 
 }  // namespace debias

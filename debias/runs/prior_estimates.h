@@ -10,6 +10,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/evaluate/class_prior.h"
+#include "debias/features/feature_table.h"
 #include "debias/runs/loss_input.h"
 #include "debias/runs/run_prior.h"
 
@@ -29,5 +30,10 @@ std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& pro
 
 // Estimates from .npy files: from labels if given, and from two views if the embeddings are [B, V, D] with V >= 2. Data error for neither.
 std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log);
+
+// Whether vectors are a feature table: a CSV lies next to them, and they have one vector per image, [N, D] (views are [B, V, D]).
+bool is_feature_table(const std::string& vectors);
+// The estimate from the labels of all rows of a feature table, whose remarks are logged. Errors of open_feature_table.
+std::vector<PriorEstimate> table_priors(const FeatureTableFiles& files, const TableRowOptions& columns, Log& log);
 
 }  // namespace debias

@@ -1,11 +1,13 @@
 #include "debias/runs/run_embedding.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include "debias/core/data_folder.h"
 #include "debias/core/output_path.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
+#include "debias/data/shown_names.h"
 #include "debias/evaluate/features.h"
 #include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
@@ -81,12 +83,20 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
 
 }  // namespace
 
+void warn_of_skipped(const std::vector<std::string>& images, Log& log) {
+  if (images.empty()) return;
+  log.warn(fmt::format("embed: {} {} that cannot be read: no row for {}", images.size(), images.size() == 1 ? "image" : "images",
+                       shown_names(images)));
+}
+
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log) {
   std::vector<std::string> outputs = embedding_paths(request.out);
   outputs.push_back(name_path(request.out));
   const auto [dataset, features] = embedded_images(request, EmbeddedSplit::kTest, outputs, progress, log);
-  return {features.values.size(0), features.values.size(1), write_embeddings(request.out, features, *dataset, request.cells),
-          write_names(request.out, features, *dataset, request.cells), unreadable_sources(features, *dataset)};
+  RunEmbedding made{features.values.size(0), features.values.size(1), write_embeddings(request.out, features, *dataset, request.cells),
+                    write_names(request.out, features, *dataset, request.cells), unreadable_sources(features, *dataset)};
+  warn_of_skipped(made.skipped, log);
+  return made;
 }
 
 BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& progress, Log& log) {

@@ -37,6 +37,9 @@ struct RunEmbedding {
   std::vector<std::string> skipped;  // unreadable images, which have no row
 };
 
+// Warns of unreadable images, which have no row; nothing for none.
+void warn_of_skipped(const std::vector<std::string>& images, Log& log);
+
 // Embeds the run's test set, or the data set that the request names. Usage errors, before anything is read: an output that is an input or
 // is inside a data folder, a run on sentences. Data error: data that have changed since training, unless accepted.
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log);
