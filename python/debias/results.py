@@ -203,6 +203,9 @@ class FixedFeatures:
             raise TypeError(f"FixedFeatures: features: expected numbers [n, {width}], found {type(features).__name__}") from None
         if given.dim() != 2 or given.shape[1] != width:
             raise ValueError(f"FixedFeatures: features: expected shape [n, {width}], found {list(given.shape)}")
+        bad = given.isfinite().all(1).logical_not().nonzero().flatten().tolist()
+        if bad:
+            raise ValueError(f"FixedFeatures: features: expected finite numbers, found others in {len(bad)} rows, first in row {bad[0]}")
         return given.to(dtype)
 
     def transform(self, features: Any) -> torch.Tensor:

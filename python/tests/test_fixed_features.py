@@ -83,6 +83,8 @@ def test_a_module_that_is_made_in_inference_mode_can_be_trained(fixed):
 @pytest.mark.parametrize("call, error, words", [
     (lambda fixed: fixed.transform(numpy.zeros((2, 4))), ValueError, r"FixedFeatures: features: expected shape \[n, 3\], found \[2, 4\]"),
     (lambda fixed: fixed.transform(numpy.zeros(3)), ValueError, r"features: expected shape \[n, 3\], found \[3\]"),
+    (lambda fixed: fixed.transform([[0, 0, 0], [0, float("nan"), 0], [0, 0, float("inf")]]), ValueError,
+     r"FixedFeatures: features: expected finite numbers, found others in 2 rows, first in row 1"),
     (lambda fixed: fixed.predict(["a", "b"]), TypeError, r"FixedFeatures: features: expected numbers \[n, 3\], found list"),
     (lambda fixed: fixed.module()(torch.zeros(2, 4)), ValueError, r"features: expected shape \[..., 3\], found \[2, 4\]"),
 ])
