@@ -28,6 +28,7 @@ fs::path group_around(const fs::path& run) {
 // Without the number of the seed: beside the group of `runs/sweep/wide/seed-1` that is runs/sweep-wide.
 std::string name_of_output(std::string run) {
   while (run.size() > 1 && run.ends_with('/')) run.pop_back();
+  if (run.empty()) return run;  // of a record that was made in code
   const fs::path whole = fs::absolute(run).lexically_normal(), group = group_around(whole);
   if (group.empty()) return run;
   std::string output = group.string();
