@@ -38,7 +38,7 @@ const Batch* FeatureBatches::next() {
     batch_.biases.push_back(samples_->bias(visit.index));
   }
   const at::Tensor rows = features_.index_select(0, at::tensor(batch_.indices, at::TensorOptions().dtype(at::kLong)));
-  batch_.inputs = {{"images", rows.unsqueeze(0).expand({options_.views(), rows.size(0), rows.size(1)})}};
+  batch_.inputs = {{"features", rows.unsqueeze(0).expand({options_.views(), rows.size(0), rows.size(1)})}};
   return &batch_;
 }
 

@@ -22,7 +22,7 @@ class FeatureBatchOptions {
   DEBIAS_OPTION(FeatureBatchOptions, uint64_t, seed, 1)
 };
 
-// The visits of a Loader with the same sampler and seed. Input "images": float32 [V, B, D], the same features in each view.
+// The visits of a Loader with the same sampler and seed. Input "features": float32 [V, B, D], the same features in each view.
 class FeatureBatches final : public BatchSource {
  public:
   // features: float32 [N, D], row i of sample i.

@@ -40,13 +40,15 @@ class CollectingLog : public Log {
 class StopAfter : public Progress {  // raises the stop flag once, after so many steps
  public:
   StopAfter(std::atomic<int>& flag, int64_t steps) : flag_(flag), left_(steps) {}
+  void begin(const std::string& label, int64_t) override { counts_ = label != "features"; }
   void advance(int64_t, const std::string&) override {
-    if (--left_ == 0) flag_ = SIGTERM;
+    if (counts_ && --left_ == 0) flag_ = SIGTERM;
   }
 
  private:
   std::atomic<int>& flag_;
   int64_t left_;
+  bool counts_ = true;
 };
 
 // Trains in `path`, stopped once after so many steps and resumed with two workers.

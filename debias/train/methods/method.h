@@ -169,7 +169,7 @@ struct MethodEntry {
   // Those that only training has (Model::side), beside `evaluated`.
   std::function<std::vector<SideNetwork>(const Recipe& recipe, const DatasetInfo& info, const Model& evaluated)> side_networks =
       [](const Recipe&, const DatasetInfo&, const Model&) { return std::vector<SideNetwork>(); };
-  bool trains_on_features = false;  // takes features for images, rows [V, B, D], and needs nothing else of an image
+  bool trains_on_features = false;  // takes "features" [V, B, D] in place of "images"
   bool scores_products = false;     // of rows of any norm: terms have the defaults of set_product_defaults()
   bool drops_linked_pairs = false;  // of `data.must_link`
   bool gives_keys = false;          // so that one view of an image is enough for objectives that take them

@@ -1,5 +1,7 @@
 #include "debias/train/methods/model.h"
 
+#include <functional>
+
 #include "debias/encoders/state.h"
 #include "debias/runtime/autocast.h"
 #include "debias/train/methods/method.h"
@@ -78,17 +80,18 @@ Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes) {
   return model;
 }
 
-ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options) {
-  const int64_t V = images.size(0), B = images.size(1);
+namespace {
+
+// encode: from inputs on the device to features.
+ModelOutput passed(const Model& model, const torch::Tensor& inputs, const ForwardOptions& options,
+                   const std::function<torch::Tensor(const torch::Tensor& input)>& encode) {
+  const int64_t V = inputs.size(0), B = inputs.size(1);
   std::vector<torch::Tensor> features, projections;
   const int64_t passes = options.order == Forward::kJoint ? 1 : V;
   for (int64_t pass = 0; pass < passes; ++pass) {
-    torch::Tensor input = options.order == Forward::kJoint ? images.flatten(0, 1) : images[pass];
-    input = input.to(options.device);
-    const bool are_features = images.dim() == 3;
-    if (options.channels_last && !are_features) input = input.contiguous(at::MemoryFormat::ChannelsLast);
+    const torch::Tensor input = options.order == Forward::kJoint ? inputs.flatten(0, 1) : inputs[pass];
     const Autocast autocast(options.device.type(), options.precision);
-    const torch::Tensor feature = are_features ? input : model.encoder->forward(input);
+    const torch::Tensor feature = encode(input.to(options.device));
     features.push_back(feature);
     const torch::Tensor projection = model.head->forward(feature);
     projections.push_back(model.predictor == nullptr ? projection : model.predictor->forward(projection));
@@ -97,6 +100,18 @@ ModelOutput forward(const Model& model, const torch::Tensor& images, const Forwa
     return at::cat(parts, 0).to(at::kFloat).view({V, B, -1}).transpose(0, 1);
   };
   return {stack(features), stack(projections)};
+}
+
+}  // namespace
+
+ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options) {
+  return passed(model, images, options, [&](const torch::Tensor& input) {
+    return model.encoder->forward(options.channels_last ? input.contiguous(at::MemoryFormat::ChannelsLast) : input);
+  });
+}
+
+ModelOutput forward_features(const Model& model, const torch::Tensor& features, const ForwardOptions& options) {
+  return passed(model, features, options, [](const torch::Tensor& input) { return input; });
 }
 
 }  // namespace debias

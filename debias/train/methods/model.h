@@ -59,7 +59,9 @@ struct ForwardOptions {
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// images: [V, B, C, H, W] float32 on the CPU, or [V, B, D], the encoder's features of them.
+// images: [V, B, C, H, W] float32 on the CPU.
 ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options);
+// The same of the encoder's features of images, [V, B, D].
+ModelOutput forward_features(const Model& model, const torch::Tensor& features, const ForwardOptions& options);
 
 }  // namespace debias

@@ -24,27 +24,37 @@ class Simclr final : public Method {
 
  protected:
   Evaluated differentiate(const Batch& batch, int64_t) override {
-    if (parts().micro_batch && *parts().micro_batch < batch.images().size(1)) return in_parts(batch);
-    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
+    const int64_t B = images_in(batch);
+    if (parts().micro_batch && *parts().micro_batch < B) return in_parts(batch);
+    const ModelOutput output = of_all_ranks(passed(batch, 0, B), batch);
     Evaluated evaluated = losses(output, batch);
     backward(evaluated, output);
     return evaluated;
   }
 
  private:
+  static int64_t images_in(const Batch& batch) { return batch.inputs.front().second.size(1); }
+
+  // The outputs for the images begin..end of a batch of views, or of their features.
+  ModelOutput passed(const Batch& batch, int64_t begin, int64_t end) const {
+    const auto& [name, rows] = batch.inputs.front();
+    const auto pass = name == "features" ? forward_features : forward;
+    return pass(model(), rows.slice(1, begin, end), parts().forward);
+  }
+
   Evaluated losses(const ModelOutput& output, const Batch& batch) const {
     return evaluate(output, batch,
                     [&](const Term& term, const at::Tensor& logits) { return term.objective()(input_of(term, batch, output, logits)); });
   }
 
   Evaluated in_parts(const Batch& batch) {
-    const int64_t B = batch.images().size(1), size = *parts().micro_batch;
+    const int64_t B = images_in(batch), size = *parts().micro_batch;
     BufferGuard buffers(networks());
     std::vector<at::Tensor> features, projections;
     {
       const at::NoGradGuard no_grad;
       for (int64_t begin = 0; begin < B; begin += size) {
-        const ModelOutput part = forward(model(), batch.images().slice(1, begin, std::min(begin + size, B)), parts().forward);
+        const ModelOutput part = passed(batch, begin, std::min(begin + size, B));
         features.push_back(part.features);
         projections.push_back(part.projection);
       }
@@ -62,7 +72,7 @@ class Simclr final : public Method {
 
   // The gradient of the whole batch's outputs through the images begin..end.
   void carry_back(const Batch& batch, const ModelOutput& whole, int64_t begin, int64_t end) const {
-    const ModelOutput part = forward(model(), batch.images().slice(1, begin, end), parts().forward);
+    const ModelOutput part = passed(batch, begin, end);
     at::Tensor surrogate;
     const auto add = [&](const at::Tensor& output, const at::Tensor& gradient) {
       if (!gradient.defined() || !output.requires_grad()) return;

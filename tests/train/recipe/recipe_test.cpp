@@ -46,7 +46,7 @@ TEST(Recipe, EachMistakeNamesItsSection) {
             "small.yaml:9: objective 'debiased_negatives' needs at least 2 views of each image, views.count is 1");
   EXPECT_EQ(refusal("train.device=gpu").find("command line: train: device: unknown value 'gpu'"), 0u) << refusal("train.device=gpu");
   EXPECT_EQ(refusal("train.micro_batch=17"), "train: micro_batch: 17 is larger than batch_size 16");
-  EXPECT_EQ(refusal("evaluate={select: test.knn_acc1}").find("command line: evaluate: select"), 0u);
+  EXPECT_EQ(refusal("evaluate={select: test.knn_acc1}").find("command line: evaluate: evaluate: select"), 0u);
   EXPECT_EQ(refusal("evaluate.select=test.knn_acc1").find("command line: evaluate: select"), 0u);
   EXPECT_EQ(refusal("optimizer.name=adma"), "command line: unknown optimizer 'adma'; did you mean 'adam'?");
   EXPECT_EQ(refusal("encoder.name=resnet19").find("command line: unknown encoder 'resnet19'"), 0u) << refusal("encoder.name=resnet19");
