@@ -183,6 +183,16 @@ void Config::overlay(const Config& over) {
   }
 }
 
+namespace {
+
+void set_where_of_all(Config& node, const std::string& where) {
+  node.set_where(where);
+  for (Config& item : node.items()) set_where_of_all(item, where);
+  for (const auto& [key, value] : node.entries()) set_where_of_all(*node.find(key), where);
+}
+
+}  // namespace
+
 void Config::assign(std::string_view word) {
   const size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0) {
@@ -191,7 +201,7 @@ void Config::assign(std::string_view word) {
   const std::string_view path = word.substr(0, equals);
   const std::string where = fmt::format("command line: {}", path);
   Config value = parse(word.substr(equals + 1), where, false);
-  value.set_where("command line");
+  set_where_of_all(value, "command line");
   Config* node = this;
   const auto parts = parts_of_key(path);
   for (size_t i = 0; i < parts.size(); ++i) {
