@@ -50,8 +50,8 @@ struct DataFingerprint {
   std::string listing;       // the records; empty when only to_json's part is known
 };
 
-// `data` is what `samples` were made from. For samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not rejected. Reads every file only
-// with kContents; several threads.
+// `data` is what `samples` were made from. For samples that are parts of files (SampleTable::files) the files are the records. Files that
+// cannot be read are recorded as such, not rejected. Reads every file only with kContents; several threads.
 DataFingerprint fingerprint(const SampleTable& samples, const ChosenData& data, Verify verify, Progress& progress = Progress::silent());
 
 // Without the listing. from_json: a data error where it is not what to_json writes.
