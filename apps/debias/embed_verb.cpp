@@ -11,7 +11,6 @@
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/process/terminal.h"
-#include "debias/report/sections/missing_parts.h"
 #include "debias/runs/bias_values.h"
 #include "debias/runs/folder_embedding.h"
 #include "debias/runs/run_embedding.h"
@@ -77,24 +76,7 @@ int run_folder_embed(const EmbedArguments& arguments) {
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   asked.on_error = arguments.unreadable();
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());
-  if (arguments.json) {
-    nlohmann::ordered_json splits = nlohmann::ordered_json::object();
-    for (const auto& [name, count] : made.splits) splits[name] = count;
-    print_json({{"count", made.rows},
-                {"dimensions", made.dimensions},
-                {"encoder", made.encoder},
-                {"splits", std::move(splits)},
-                {"files", made.files},
-                {"skipped", made.skipped},
-                {"reused", made.reused}},
-               -1);
-    return 0;
-  }
-  std::string text, splits;
-  for (const auto& path : made.files) text += without_control_characters(path) + "\n";
-  for (const auto& [name, count] : made.splits) splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", name, count);
-  print_lines(fmt::format("{}{} images ({}), {} dimensions, {}, not normalised{}\n", text, made.rows, splits, made.dimensions, made.encoder,
-                          made.reused ? "; reused from an earlier call with the same images, weights and views" : ""));
+  arguments.json ? print_json(to_json(made), -1) : print_lines(embedding_text(made));
   return 0;
 }
 
@@ -123,24 +105,8 @@ int run_bias_values(const EmbedArguments& arguments) {
                                                   .values = arguments.values,
                                                   .data_change = arguments.data_change()},
                                                  *terminal_progress(), *terminal_log());
-  std::vector<std::string> next;
-  if (!table.folder.empty()) {
-    next.push_back(fmt::format("debias init {} --labels {}", shell_word(table.folder), shell_word(arguments.bias_values)));
-  }
-  if (arguments.json) {
-    print_json({{"file", arguments.bias_values},
-                {"rows", table.rows},
-                {"values", table.names},
-                {"images", table.images},
-                {"aligned_share", table.aligned},
-                {"next", next}});
-    return 0;
-  }
-  std::string text = fmt::format("{}: {} rows, {} bias labels\n", arguments.bias_values, table.rows, table.names.size());
-  for (size_t i = 0; i < table.names.size(); ++i) text += fmt::format("  {:<24} {:>7} training images\n", table.names[i], table.images[i]);
-  text += fmt::format("{:.1f} % of the training images have the most frequent bias label of their class\n", 100 * table.aligned);
-  for (const auto& command : next) text += fmt::format("next: {}\n", command);
-  print_lines(text);
+  const std::string& out = arguments.bias_values;
+  arguments.json ? print_json(to_json(table, out)) : print_lines(bias_values_text(table, out));
   return 0;
 }
 

@@ -35,34 +35,9 @@ std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments, Log&
   return table_priors(table.files(), table.columns(), log);
 }
 
-void print_estimate(const PriorEstimate& estimate) {
-  if (estimate.method == PriorMethod::kDraws) {
-    fmt::print("tau_plus {:.4f}  from {} labels of {} classes, as the run's sampler draws them\n", estimate.tau_plus, estimate.images,
-               estimate.classes);
-  } else if (estimate.method == PriorMethod::kLabels) {
-    fmt::print("tau_plus {:.4f}  [{:.4f}, {:.4f}]  from {} labels of {} classes\n", estimate.tau_plus, estimate.low, estimate.high,
-               estimate.images, estimate.classes);
-  } else {
-    fmt::print("tau_plus {:.4f}  at most {:.4f}  from two views of {} images, at cosine {:.3f}\n", estimate.tau_plus, estimate.high,
-               estimate.images, estimate.threshold);
-  }
-  for (const auto& assumption : assumptions(estimate.method)) fmt::print("  assumes: {}\n", assumption);
-}
-
 int print_marked_prior(const PriorArguments& arguments) {
   const MarkedPrior prior = prior_from_marks(arguments.marks);
-  if (arguments.json) {
-    print_json({{"tau_plus", prior.tau_plus},
-                {"low", prior.low},
-                {"high", prior.high},
-                {"method", "marks"},
-                {"same", prior.same},
-                {"marks", prior.marks},
-                {"skipped", prior.skipped}});
-    return 0;
-  }
-  fmt::print("tau_plus {:.4f}  [{:.4f}, {:.4f}]  from {} marks of random pairs, {} more skipped\n", prior.tau_plus, prior.low, prior.high,
-             prior.marks, prior.skipped);
+  arguments.json ? print_json(to_json(prior)) : print_lines(prior_text(prior));
   return 0;
 }
 
@@ -88,7 +63,7 @@ int run_prior(const PriorArguments& arguments) {
     print_json(out);
     return 0;
   }
-  for (const auto& estimate : found) print_estimate(estimate);
+  for (const auto& estimate : found) print_lines(prior_text(estimate));
   return 0;
 }
 

@@ -147,6 +147,20 @@ std::vector<std::string> assumptions(PriorMethod method) {
           "there is no lower bound: `low` is 0"};
 }
 
+std::string prior_text(const PriorEstimate& estimate) {
+  std::string text = fmt::format("tau_plus {:.4f}  ", estimate.tau_plus);
+  if (estimate.method == PriorMethod::kDraws) {
+    text += fmt::format("from {} labels of {} classes, as the run's sampler draws them\n", estimate.images, estimate.classes);
+  } else if (estimate.method == PriorMethod::kLabels) {
+    text += fmt::format("[{:.4f}, {:.4f}]  from {} labels of {} classes\n", estimate.low, estimate.high, estimate.images, estimate.classes);
+  } else {
+    text +=
+        fmt::format("at most {:.4f}  from two views of {} images, at cosine {:.3f}\n", estimate.high, estimate.images, estimate.threshold);
+  }
+  for (const auto& assumption : assumptions(estimate.method)) text += fmt::format("  assumes: {}\n", assumption);
+  return text;
+}
+
 nlohmann::ordered_json to_json(const PriorEstimate& estimate) {
   nlohmann::ordered_json json = {{"tau_plus", estimate.tau_plus},
                                  {"low", estimate.low},

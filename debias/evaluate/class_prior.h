@@ -72,5 +72,6 @@ std::vector<std::string> assumptions(PriorMethod method);
 
 // {"tau_plus", "low", "high", "method", "assumptions", "images", and "classes" or "threshold"}.
 nlohmann::ordered_json to_json(const PriorEstimate& estimate);
+std::string prior_text(const PriorEstimate& estimate);  // lines for a person: the estimate, its interval or bound, its assumptions
 
 }  // namespace debias

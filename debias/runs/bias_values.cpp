@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/features.h"
 #include "debias/evaluate/k_means.h"
+#include "debias/report/sections/missing_parts.h"
 #include "debias/runs/embedded_layer.h"
 #include "debias/runtime/device.h"
 #include "debias/train/recipe/recipe.h"
@@ -178,6 +180,11 @@ Table table_of(const std::vector<EmbeddedSet>& sets, const PseudoValues& values)
   return table;
 }
 
+std::vector<std::string> next_commands(const BiasValueTable& table, const std::string& out) {
+  if (table.folder.empty()) return {};
+  return {fmt::format("debias init {} --labels {}", shell_word(table.folder), shell_word(out))};
+}
+
 std::string root_of_images(const JudgedData& data) { return data.train.as<ImageFolderOptions>() == nullptr ? "" : data.train.root; }
 
 }  // namespace
@@ -192,6 +199,23 @@ BiasValueTable write_bias_values(const BiasValueRequest& request, Progress& prog
   const Table table = table_of(sets, values);
   write_file_atomically(request.out, table.text);
   return {table.rows, std::move(values.names), std::move(values.images), values.aligned, root_of_images(data)};
+}
+
+nlohmann::ordered_json to_json(const BiasValueTable& table, const std::string& out) {
+  return {{"file", out},
+          {"rows", table.rows},
+          {"values", table.names},
+          {"images", table.images},
+          {"aligned_share", table.aligned},
+          {"next", next_commands(table, out)}};
+}
+
+std::string bias_values_text(const BiasValueTable& table, const std::string& out) {
+  std::string text = fmt::format("{}: {} rows, {} bias labels\n", out, table.rows, table.names.size());
+  for (size_t i = 0; i < table.names.size(); ++i) text += fmt::format("  {:<24} {:>7} training images\n", table.names[i], table.images[i]);
+  text += fmt::format("{:.1f} % of the training images have the most frequent bias label of their class\n", 100 * table.aligned);
+  for (const auto& command : next_commands(table, out)) text += fmt::format("next: {}\n", command);
+  return text;
 }
 
 }  // namespace debias

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +42,10 @@ struct BiasValueTable {
 // training, validation and test sets; for a folder of images also of its test and validation folders and of held-out images. An unreadable
 // image has no bias label. Usage errors of options; data errors of the sets.
 BiasValueTable write_bias_values(const BiasValueRequest& request, Progress& progress, Log& log);
+
+// {"file", "rows", "values", "images", "aligned_share", "next"}, and as lines for a person. `out`: the CSV. The next command is debias init,
+// for a folder of images.
+nlohmann::ordered_json to_json(const BiasValueTable& table, const std::string& out);
+std::string bias_values_text(const BiasValueTable& table, const std::string& out);
 
 }  // namespace debias

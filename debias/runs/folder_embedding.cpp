@@ -16,6 +16,7 @@
 #include "debias/core/file_digest.h"
 #include "debias/core/npy.h"
 #include "debias/core/output_path.h"
+#include "debias/core/printable.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/folder_layout.h"
@@ -219,6 +220,21 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   const Json sums = {{"vectors", file_digest(paths.vectors)}, {"rows", file_digest(paths.rows)}};
   write_file_atomically(paths.record, Json({{"source", source}, {"sha256", sums}, {"result", result}}).dump(2) + "\n");
   return embedding_of(result, paths, /*reused=*/false, log);
+}
+
+nlohmann::ordered_json to_json(const FolderEmbedding& embedding) {
+  nlohmann::ordered_json splits = nlohmann::ordered_json::object();
+  for (const auto& [name, count] : embedding.splits) splits[name] = count;
+  return {{"count", embedding.rows},  {"dimensions", embedding.dimensions}, {"encoder", embedding.encoder}, {"splits", std::move(splits)},
+          {"files", embedding.files}, {"skipped", embedding.skipped},       {"reused", embedding.reused}};
+}
+
+std::string embedding_text(const FolderEmbedding& embedding) {
+  std::string text, splits;
+  for (const auto& path : embedding.files) text += without_control_characters(path) + "\n";
+  for (const auto& [name, count] : embedding.splits) splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", name, count);
+  return fmt::format("{}{} images ({}), {} dimensions, {}, not normalised{}\n", text, embedding.rows, splits, embedding.dimensions,
+                     embedding.encoder, embedding.reused ? "; reused from an earlier call with the same images, weights and views" : "");
 }
 
 }  // namespace debias

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,5 +37,9 @@ struct FolderEmbedding {
 // F.embedding.json, which records the source. Usage errors: another extension, an output inside the folder or over an input. Errors of
 // frozen_encoder().
 FolderEmbedding embed_folder(const FolderEmbeddingRequest& request, Progress& progress, Log& log);
+
+// {"count", "dimensions", "encoder", "splits": {name: count}, "files", "skipped", "reused"}, and as lines for a person.
+nlohmann::ordered_json to_json(const FolderEmbedding& embedding);
+std::string embedding_text(const FolderEmbedding& embedding);
 
 }  // namespace debias

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "debias/core/file_error.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/data/readers/pair_marks.h"
@@ -32,6 +34,16 @@ MarkedPrior prior_from_marks(const std::string& path) {
   prior.low = low;
   prior.high = high;
   return prior;
+}
+
+nlohmann::ordered_json to_json(const MarkedPrior& prior) {
+  return {{"tau_plus", prior.tau_plus}, {"low", prior.low},     {"high", prior.high},      {"method", "marks"},
+          {"same", prior.same},         {"marks", prior.marks}, {"skipped", prior.skipped}};
+}
+
+std::string prior_text(const MarkedPrior& prior) {
+  return fmt::format("tau_plus {:.4f}  [{:.4f}, {:.4f}]  from {} marks of random pairs, {} more skipped\n", prior.tau_plus, prior.low,
+                     prior.high, prior.marks, prior.skipped);
 }
 
 }  // namespace debias

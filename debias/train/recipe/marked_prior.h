@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace debias {
@@ -20,5 +21,9 @@ constexpr int64_t kLeastMarks = 50;
 // FileErrors: those of read_pair_marks; no column `answer`; a pair that is not of kind random, because answers to ranked pairs say nothing
 // about the prior; fewer than kLeastMarks answers.
 MarkedPrior prior_from_marks(const std::string& path);
+
+// {"tau_plus", "low", "high", "method": "marks", "same", "marks", "skipped"}, and as a line for a person.
+nlohmann::ordered_json to_json(const MarkedPrior& prior);
+std::string prior_text(const MarkedPrior& prior);
 
 }  // namespace debias
