@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "debias/image/file_segments.h"
 #include "debias/image/image_format.h"
 
 namespace debias {
@@ -18,52 +19,31 @@ uint64_t number(std::span<const uint8_t> bytes, size_t at, size_t size, ByteOrde
   return value;
 }
 
-bool begins_with(std::span<const uint8_t> bytes, std::string_view start) {
-  return bytes.size() >= start.size() && std::equal(start.begin(), start.end(), bytes.begin());
-}
-
-std::span<const uint8_t> part(std::span<const uint8_t> bytes, size_t at, size_t size) {
-  at = std::min(at, bytes.size());
-  return bytes.subspan(at, std::min(size, bytes.size() - at));
-}
-
 constexpr std::string_view kExifMark("Exif\0\0", 6);
 
 std::span<const uint8_t> block_of_jpeg(std::span<const uint8_t> file) {
-  constexpr uint8_t kScan = 0xda, kEnd = 0xd9, kApp1 = 0xe1;
-  for (size_t at = 2; at + 4 <= file.size();) {
-    if (file[at] != 0xff) {  // bytes between markers
-      ++at;
-      continue;
-    }
-    const uint8_t marker = file[at + 1];
-    if (marker == kScan || marker == kEnd) break;
-    if (marker == 0xff || marker == 0x00 || marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // fill bytes, and markers alone
-      at += marker == 0xff ? 1 : 2;
-      continue;
-    }
-    const size_t size = number(file, at + 2, 2, ByteOrder::kBig);
-    if (size < 2) break;
-    const auto segment = part(file, at + 4, size - 2);
-    if (marker == kApp1 && begins_with(segment, kExifMark)) return segment;
-    at += 2 + size;
-  }
-  return {};
+  constexpr uint8_t kApp1 = 0xe1;
+  std::span<const uint8_t> block;
+  for_each_jpeg_segment(file, [&](uint8_t marker, std::span<const uint8_t> content) {
+    if (marker == kApp1 && begins_with(content, kExifMark)) block = content;
+    return block.empty();
+  });
+  return block;
 }
 
 std::span<const uint8_t> block_of_png(std::span<const uint8_t> file) {
-  for (size_t at = 8; at + 12 <= file.size();) {
-    const size_t size = number(file, at, 4, ByteOrder::kBig);
-    if (begins_with(part(file, at + 4, 4), "eXIf")) return part(file, at + 8, size);
-    at += 12 + size;
-  }
-  return {};
+  std::span<const uint8_t> block;
+  for_each_png_chunk(file, [&](std::string_view type, std::span<const uint8_t> content) {
+    if (type == "eXIf") block = content;
+    return block.empty();
+  });
+  return block;
 }
 
 std::span<const uint8_t> block_of_webp(std::span<const uint8_t> file) {
   for (size_t at = 12; at + 8 <= file.size();) {
     const size_t size = number(file, at + 4, 4, ByteOrder::kLittle);
-    if (begins_with(part(file, at, 4), "EXIF")) return part(file, at + 8, size);
+    if (begins_with(part_of(file, at, 4), "EXIF")) return part_of(file, at + 8, size);
     at += 8 + size + size % 2;
   }
   return {};
@@ -94,10 +74,9 @@ ExifDirectory exif_directory(std::span<const uint8_t> file) {
   return {block, block[0] == 'I' ? ByteOrder::kLittle : ByteOrder::kBig};
 }
 
-// Where the entry of this tag and type begins in the first directory; 0 where there is none.
-size_t exif_entry(const ExifDirectory& directory, uint64_t tag, uint64_t type) {
+// Where the entry of this tag and type begins in the directory at `first`; 0 where there is none.
+size_t exif_entry(const ExifDirectory& directory, size_t first, uint64_t tag, uint64_t type) {
   constexpr size_t kEntry = 12;
-  const size_t first = number(directory.block, 4, 4, directory.order);
   const size_t entries = number(directory.block, first, 2, directory.order);
   for (size_t i = 0, at = first + 2; i < entries && at + kEntry <= directory.block.size(); ++i, at += kEntry) {
     if (number(directory.block, at, 2, directory.order) != tag) continue;
@@ -106,14 +85,23 @@ size_t exif_entry(const ExifDirectory& directory, uint64_t tag, uint64_t type) {
   return 0;
 }
 
-std::string exif_text(const ExifDirectory& directory, uint64_t tag) {
+size_t first_directory(const ExifDirectory& directory) { return number(directory.block, 4, 4, directory.order); }
+
+// The directory of the photograph's own values, to which an entry of the first one points; 0 where there is none.
+size_t photograph_directory(const ExifDirectory& directory) {
+  constexpr uint64_t kPointer = 0x8769, kLong = 4;
+  const size_t entry = exif_entry(directory, first_directory(directory), kPointer, kLong);
+  return entry == 0 ? 0 : number(directory.block, entry + 8, 4, directory.order);
+}
+
+std::string exif_text(const ExifDirectory& directory, size_t first, uint64_t tag) {
   constexpr uint64_t kAscii = 2;
   constexpr size_t kLongest = 64, kInPlace = 4;
-  const size_t entry = exif_entry(directory, tag, kAscii);
+  const size_t entry = exif_entry(directory, first, tag, kAscii);
   if (entry == 0) return "";
   const size_t size = number(directory.block, entry + 4, 4, directory.order);
   const size_t at = size <= kInPlace ? entry + 8 : number(directory.block, entry + 8, 4, directory.order);
-  const auto bytes = part(directory.block, at, std::min(size, kLongest));
+  const auto bytes = part_of(directory.block, at, std::min(size, kLongest));
   std::string text(bytes.begin(), std::find(bytes.begin(), bytes.end(), 0));
   text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
   text.erase(text.find_last_not_of(' ') + 1);
@@ -125,15 +113,31 @@ std::string exif_text(const ExifDirectory& directory, uint64_t tag) {
 Orientation exif_orientation(std::span<const uint8_t> file) {
   constexpr uint64_t kOrientation = 0x0112, kShort = 3;
   const ExifDirectory directory = exif_directory(file);
-  const size_t entry = exif_entry(directory, kOrientation, kShort);
+  const size_t entry = exif_entry(directory, first_directory(directory), kOrientation, kShort);
   return entry == 0 ? Orientation{} : orientation_of(static_cast<int64_t>(number(directory.block, entry + 8, 2, directory.order)));
 }
 
 std::string exif_camera(std::span<const uint8_t> file) {
   constexpr uint64_t kMake = 0x010f, kModel = 0x0110;
   const ExifDirectory directory = exif_directory(file);
-  const std::string make = exif_text(directory, kMake), model = exif_text(directory, kModel);
+  const size_t first = first_directory(directory);
+  const std::string make = exif_text(directory, first, kMake), model = exif_text(directory, first, kModel);
   return make.empty() || model.empty() ? make + model : make + " " + model;
+}
+
+std::string exif_software(std::span<const uint8_t> file) {
+  constexpr uint64_t kSoftware = 0x0131;
+  const ExifDirectory directory = exif_directory(file);
+  return exif_text(directory, first_directory(directory), kSoftware);
+}
+
+std::string exif_month(std::span<const uint8_t> file) {
+  constexpr uint64_t kTaken = 0x9003, kChanged = 0x0132;
+  constexpr size_t kMonth = 7;  // of "2026:05:14 10:00:00"
+  const ExifDirectory directory = exif_directory(file);
+  const size_t own = photograph_directory(directory);
+  const std::string taken = own == 0 ? "" : exif_text(directory, own, kTaken);
+  return (taken.empty() ? exif_text(directory, first_directory(directory), kChanged) : taken).substr(0, kMonth);
 }
 
 }  // namespace debias

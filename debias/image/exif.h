@@ -1,4 +1,4 @@
-// EXIF data of an image file: the camera's orientation and name.
+// EXIF data of an image file: the camera's orientation and name, the program, the month.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,11 @@ Orientation exif_orientation(std::span<const uint8_t> file);
 // "MAKE MODEL" of the same block (first directory, tags 0x010f and 0x0110), each without blanks around it and of at most 64 bytes; empty
 // where neither is there.
 std::string exif_camera(std::span<const uint8_t> file);
+
+// The program that wrote the file (tag 0x0131), at most 64 bytes.
+std::string exif_software(std::span<const uint8_t> file);
+
+// "2026:05": year and month in which the photograph was taken (tag 0x9003), or the file changed (0x0132) where the former is missing.
+std::string exif_month(std::span<const uint8_t> file);
 
 }  // namespace debias

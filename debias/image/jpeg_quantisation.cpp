@@ -1,7 +1,6 @@
 #include "debias/image/jpeg_quantisation.h"
 
-#include <algorithm>
-
+#include "debias/image/file_segments.h"
 #include "debias/image/image_format.h"
 
 namespace debias {
@@ -26,21 +25,13 @@ void append_sums(std::span<const uint8_t> segment, std::string& sums) {
 }  // namespace
 
 std::string jpeg_quantisation(std::span<const uint8_t> file) {
-  constexpr uint8_t kTables = 0xdb, kScan = 0xda, kEnd = 0xd9, kMark = 0xff;
+  constexpr uint8_t kTables = 0xdb;
   if (image_format(file) != ImageFormat::kJpeg) return "";
   std::string sums;
-  for (size_t at = 2; at + 4 <= file.size();) {
-    const uint8_t marker = file[at + 1];
-    if (file[at] != kMark || marker == kMark) {  // bytes between markers, fill bytes
-      ++at;
-      continue;
-    }
-    if (marker == kScan || marker == kEnd) break;
-    const auto size = static_cast<size_t>(big_endian(file, at + 2));
-    if (size < 2) break;
-    if (marker == kTables) append_sums(file.subspan(at + 4, std::min(size - 2, file.size() - at - 4)), sums);
-    at += 2 + size;
-  }
+  for_each_jpeg_segment(file, [&](uint8_t marker, std::span<const uint8_t> content) {
+    if (marker == kTables) append_sums(content, sums);
+    return true;
+  });
   return sums;
 }
 
