@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "debias/audit/candidate_sources.h"
@@ -13,9 +14,16 @@ namespace {
 constexpr size_t kShownCells = 3;
 constexpr double kLeastConfident = 0.5;
 
-ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, const PermutationTest& test, uint64_t seed) {
+ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, const std::vector<CandidateSource>& sources,
+                         const PermutationTest& test, uint64_t seed) {
   const double chance = 1.0 / labelled.classes;
-  ExcessInput input{chance, chance, chance, 1, chance, test.chance_bound() - chance};
+  ExcessInput input{.chance = chance,
+                    .layout = chance,
+                    .middle = chance,
+                    .weakest_side = 1,
+                    .patch_certainty = 0,
+                    .embeddings = chance,
+                    .noise = test.chance_bound() - chance};
   const auto accuracy_of = [&](const VectorFeatures& features) {
     return balanced_accuracy(features, labelled.folds, labelled.labels, labelled.classes);
   };
@@ -24,6 +32,8 @@ ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, co
   input.layout = accuracy_of(layout_features(rows.pictures));
   input.middle = accuracy_of(middle_features(rows.pictures));
   for (const VectorFeatures& side : side_features(rows.pictures)) input.weakest_side = std::min(input.weakest_side, accuracy_of(side));
+  const auto patches = std::ranges::find(sources, CandidateKind::kPatch, [](const auto& source) { return source.candidate.kind; });
+  if (patches != sources.end()) input.patch_certainty = confident_share(held_out_values(patches->features(), labelled));
   return input;
 }
 
@@ -51,8 +61,13 @@ bool touches(const ImagePlace& a, const ImagePlace& b) {
   return near(a.x, a.width, b.x, b.width) && near(a.y, a.height, b.y, b.height);
 }
 
+// A shortcut with a place or values comes before those of the whole image.
 bool stronger(const AuditFinding& a, const AuditFinding& b) {
-  return std::pair(a.verdict, -a.accuracy) < std::pair(b.verdict, -b.accuracy);
+  const auto rank = [](const AuditFinding& finding) {
+    const bool is_broad = finding.verdict == AuditVerdict::kShortcut && finding.candidate.is_broad;
+    return std::tuple(finding.verdict, is_broad, -finding.accuracy);
+  };
+  return rank(a) < rank(b);
 }
 
 // Keeps the best cell, and further shortcuts that do not touch a kept one.
@@ -107,7 +122,7 @@ AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress) {
     const bool fine = sources[j].candidate.kind == CandidateKind::kCell && place->width * kFineGrid == 1;
     if (fine) result.fine_cells.push_back(test.accuracy[j]);
   }
-  judge_excess(excess_input(rows, labelled, test, seed), findings);
+  judge_excess(excess_input(rows, labelled, sources, test, seed), findings);
   std::vector<std::pair<AuditFinding, size_t>> sorted;
   for (size_t j = 0; j < findings.size(); ++j) sorted.emplace_back(findings[j], j);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return stronger(a.first, b.first); });
@@ -130,12 +145,12 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   if (searched(CandidateKind::kCell)) {
     kinds = {"faint tints and casts",
              "exposure and vignettes, which mean colours by place show as well",
-             "shapes and poses, thin lines, and small text at changing places",
+             "shapes and poses, and thin lines or small text at changing places",
              "combinations of properties that say nothing one by one",
              "marks smaller than a hundredth of the image at changing places",
              "properties of only some images of a class"};
   }
-  if (searched(CandidateKind::kFile)) kinds.push_back("dates and numbers in file names");
+  if (searched(CandidateKind::kFile)) kinds.push_back("numbers in file names");
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
   if (searched(CandidateKind::kDirection)) kinds.push_back("shortcuts that features alone show: a direction is predictive at most");

@@ -48,6 +48,7 @@ struct Candidate {
   std::string name;
   CandidateKind kind = CandidateKind::kCell;
   std::optional<ImagePlace> place;
+  bool is_broad = false;  // many values of the whole image (texture_features.h), which show most marks of other kinds too
 };
 
 }  // namespace debias

@@ -82,6 +82,26 @@ void add_global(const std::vector<PictureFeatures>& pictures, std::vector<Candid
   }
 }
 
+template <size_t kSize>
+CandidateSource texture_source(TextureProperty property, const std::vector<PictureFeatures>& pictures,
+                               std::array<float, kSize> TextureFeatures::*part) {
+  return {{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, /*is_broad=*/true}, [&pictures, part] {
+            std::vector<float> rows;
+            rows.reserve(pictures.size() * kSize);
+            for (const PictureFeatures& picture : pictures) {
+              const auto& values = picture.texture.*part;
+              rows.insert(rows.end(), values.begin(), values.end());
+            }
+            return whitened(rows, std::ssize(pictures), static_cast<int64_t>(kSize));
+          }};
+}
+
+void add_textures(const std::vector<PictureFeatures>& pictures, std::vector<CandidateSource>& sources) {
+  sources.push_back(texture_source(TextureProperty::kTones, pictures, &TextureFeatures::tones));
+  sources.push_back(texture_source(TextureProperty::kFrequencies, pictures, &TextureFeatures::frequencies));
+  sources.push_back(texture_source(TextureProperty::kLines, pictures, &TextureFeatures::lines));
+}
+
 void add_files(const std::vector<FileFacts>& files, std::vector<CandidateSource>& sources) {
   for (size_t f = 0; f < kFileFacts; ++f) {
     std::vector<std::string> texts;
@@ -125,6 +145,7 @@ std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t s
     add_cells(rows.pictures, sources);
     add_border(rows.pictures, sources);
     add_global(rows.pictures, sources);
+    add_textures(rows.pictures, sources);
   }
   add_files(rows.files, sources);
   add_columns(rows.columns, sources);

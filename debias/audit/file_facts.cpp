@@ -5,8 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <regex>
 
 #include "debias/image/exif.h"
+#include "debias/image/file_encoding.h"
 #include "debias/image/image_format.h"
 #include "debias/image/jpeg_quantisation.h"
 
@@ -48,12 +50,21 @@ std::string pattern_of(const std::string& stem) {
   return pattern;
 }
 
+// Year and month of the first date in the name: a run of eight digits, or of fourteen with the time, or 2026-05-14, 2026_05_14, 2026.05.14.
+std::string month_of(const std::string& stem) {
+  static const std::regex kDate(
+      "(?:^|[^0-9])((?:19|20)[0-9]{2})([-_.]?)(0[1-9]|1[0-2])\\2(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{6})?(?:[^0-9]|$)");
+  std::smatch found;
+  return std::regex_search(stem, found, kDate) ? found.str(1) + "-" + found.str(3) : "";
+}
+
 }  // namespace
 
 std::string_view name_of(FileFact fact) {
-  constexpr std::array<std::string_view, kFileFacts> kNames = {"file format", "image size",       "JPEG quantisation",
-                                                               "EXIF camera", "EXIF orientation", "sub-folder",
-                                                               "name prefix", "name suffix",      "name pattern"};
+  constexpr std::array<std::string_view, kFileFacts> kNames = {"file format",       "file encoding",  "image size",   "pixel density",
+                                                               "JPEG quantisation", "colour profile", "file comment", "EXIF camera",
+                                                               "EXIF orientation",  "EXIF software",  "EXIF month",   "sub-folder",
+                                                               "name prefix",       "name suffix",    "name pattern", "name month"};
   return kNames[static_cast<size_t>(fact)];
 }
 
@@ -68,14 +79,21 @@ FileFacts file_facts(const ImageFileBytes& file) {
   const double pixels = static_cast<double>(file.height) * file.width;
   FileFacts facts;
   facts.facts = {format_name(file.bytes),
+                 file_encoding(file.bytes),
                  fmt::format("{}x{}", file.width, file.height),
+                 file_density(file.bytes),
                  jpeg_quantisation(file.bytes),
+                 colour_profile(file.bytes),
+                 file_comment(file.bytes),
                  exif_camera(file.bytes),
                  orientation_name(exif_orientation(file.bytes)),
+                 exif_software(file.bytes),
+                 exif_month(file.bytes),
                  path.parent_path().string(),
                  prefix_of(stem),
                  suffix_of(stem),
-                 pattern_of(stem)};
+                 pattern_of(stem),
+                 month_of(stem)};
   facts.measures = {std::log(static_cast<double>(file.width) / file.height), std::log(pixels),
                     std::log(static_cast<double>(file.bytes.size()) / pixels)};
   return facts;

@@ -1,4 +1,4 @@
-// Properties of a file other than its pixels: size, encoder, camera, name.
+// Properties of a file other than its pixels: size, encoder, camera, date, name.
 #pragma once
 
 #include <array>
@@ -9,8 +9,25 @@
 
 namespace debias {
 
-enum class FileFact { kFormat, kSize, kQuantisation, kCamera, kOrientation, kFolder, kNamePrefix, kNameSuffix, kNamePattern };
-constexpr int kFileFacts = 9;
+enum class FileFact {
+  kFormat,
+  kEncoding,
+  kSize,
+  kDensity,
+  kQuantisation,
+  kProfile,
+  kComment,
+  kCamera,
+  kOrientation,
+  kSoftware,
+  kMonth,
+  kFolder,
+  kNamePrefix,
+  kNameSuffix,
+  kNamePattern,
+  kNameMonth
+};
+constexpr int kFileFacts = 16;
 std::string_view name_of(FileFact fact);
 
 enum class FileMeasure { kAspect, kPixels, kBytesPerPixel };
@@ -30,8 +47,8 @@ struct ImageFileBytes {
   int height = 0, width = 0;
 };
 
-// The name gives three facts: the letters before its first digit, those after its last, and the whole name with # for every run of digits.
-// A name without digits has no suffix.
+// The name gives four facts: the letters before its first digit, those after its last, the whole name with # for every run of digits, and
+// the year and month of a date such as 20260514 or 2026-05-14. A name without digits has no suffix.
 FileFacts file_facts(const ImageFileBytes& file);
 
 }  // namespace debias

@@ -54,22 +54,6 @@ CellColour cell_colour(const Image& image, int x, int y) {
   return sums.colour();
 }
 
-struct Luma {
-  int height, width;
-  std::vector<float> values;
-
-  float at(int y, int x) const { return values[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)]; }
-};
-
-Luma luma_of(const Image& image) {
-  Luma luma{image.height, image.width, std::vector<float>(image.pixels.size() / 3)};
-  for (size_t i = 0; i < luma.values.size(); ++i) {
-    const uint8_t* p = image.pixels.data() + 3 * i;
-    luma.values[i] = 0.299F * p[0] + 0.587F * p[1] + 0.114F * p[2];
-  }
-  return luma;
-}
-
 struct Mean {
   double sum = 0;
   int64_t count = 0;
@@ -157,8 +141,7 @@ std::array<float, 3> gradient_by_channel(const Image& image) {
   return {means[0].value(), means[1].value(), means[2].value()};
 }
 
-std::array<float, kGlobalProperties> global_properties(const Image& image) {
-  const Luma luma = luma_of(image);
+std::array<float, kGlobalProperties> global_properties(const Image& image, const Luma& luma) {
   Mean brightness, square;
   for (const float value : luma.values) {
     brightness.add(value / 255);
@@ -212,7 +195,9 @@ PictureFeatures picture_features(const Image& whole, const Image& detail) {
   for (int y = 0; y < kFineGrid; ++y) {
     for (int x = 0; x < kFineGrid; ++x) features.cells[static_cast<size_t>(y * kFineGrid + x)] = cell_colour(whole, x, y);
   }
-  features.global = global_properties(detail);
+  const Luma luma = luma_of(detail);
+  features.global = global_properties(detail, luma);
+  features.texture = texture_features(whole, luma);
   return features;
 }
 

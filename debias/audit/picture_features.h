@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "debias/audit/texture_features.h"
 #include "debias/image/image.h"
 
 namespace debias {
@@ -35,6 +36,7 @@ std::string_view name_of(GlobalProperty property);
 struct PictureFeatures {
   std::array<CellColour, kFineGrid * kFineGrid> cells;  // by row
   std::array<float, kGlobalProperties> global;
+  TextureFeatures texture;
 
   // Colour of the `width` x `height` cells from (x, y) on.
   CellColour colour(int x, int y, int width, int height) const;

@@ -19,6 +19,7 @@
 #include "debias/data/jpeg_encode.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/image/blur.h"
+#include "debias/image/png_encode.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -157,6 +158,54 @@ TEST_F(FolderAuditTest, ACleanFolderRaisesNoAlarmEvenOrUneven) {
   for (const char* name : {"even", "uneven"}) {
     const FolderAudit audit = audit_folder({path(name), "", {}, ""}, 0);
     EXPECT_EQ(shortcuts(audit), 0) << name << ": " << audit.result.findings.front().candidate.name;
+  }
+}
+
+// Channel values of a row.
+std::span<uint8_t> row_of(Image& image, int y) {
+  const size_t width = 3 * static_cast<size_t>(image.width);
+  return std::span(image.pixels).subspan(static_cast<size_t>(y) * width, width);
+}
+
+void add_line(Image& image) {
+  for (uint8_t& value : row_of(image, 11)) value = static_cast<uint8_t>(std::min(255, value + 12));
+}
+
+// The last two bits of every other pixel, as on a chessboard.
+void add_screen(Image& image) {
+  for (int y = 0; y < image.height; ++y) {
+    const auto row = row_of(image, y);
+    for (size_t i = 0; i < row.size(); ++i)
+      row[i] = static_cast<uint8_t>((row[i] & 0xfc) | ((static_cast<size_t>(y) + i / 3) % 2 == 0 ? 3 : 0));
+  }
+}
+
+void posterise(Image& image) {
+  for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(value / 24 * 24);
+}
+
+TEST_F(FolderAuditTest, MarksOfTheWholeImageAreFoundByItsTonesFrequenciesAndLines) {
+  const std::map<std::string, void (*)(Image&)> marks = {{"lines", add_line}, {"frequencies", add_screen}, {"tones", posterise}};
+  for (const auto& [name, mark] : marks) {
+    Random random({.seed = 12});
+    for (int k = 0; k < 2; ++k) {
+      const std::string folder = path(name) + (k == 0 ? "/ape" : "/bee");
+      fs::create_directories(folder);
+      for (int i = 0; i < kImages; ++i) {
+        Image image = scene(k == 0, 90, random);
+        if ((i % 20 != 0) == (k == 0)) mark(image);
+        const auto bytes = encode_png(image);
+        std::ofstream(folder + "/" + std::to_string(1000 + i) + ".png", std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+      }
+    }
+    const FolderAudit audit = audit_folder({path(name), "", {}, ""}, 0);
+    const auto found = std::ranges::find(audit.result.findings, name, [](const AuditFinding& f) { return f.candidate.name; });
+    ASSERT_NE(found, audit.result.findings.end());
+    EXPECT_GT(found->accuracy, 0.9) << name;
+    EXPECT_TRUE(found->verdict == AuditVerdict::kShortcut || !found->follows_from.empty()) << name << " reference " << found->reference;
+    EXPECT_EQ(audit.result.findings.front().verdict, AuditVerdict::kShortcut) << name;
+    EXPECT_FALSE(found->assignable) << name;
   }
 }
 
