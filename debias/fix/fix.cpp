@@ -212,28 +212,42 @@ class Correction {
     }
   }
 
-  // Of the corrections that keep and beat the plain head: the balanced head, unless another one keeps and beats it in turn. Where the
+  // Of the corrections that keep and improve the plain head: the balanced head, unless another one keeps and beats it in turn. Where the
   // balanced head is not among them, the one with the best mean over groups.
   void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
     if (scorer_->conflicting_rows() == 0) return;
+    const double needed = needed_p(erm);
     std::vector<ScoredChoice> supported;
     for (const FixMethod method : {FixMethod::kEraseBalanced, FixMethod::kErase}) {
       const ScoredChoice erasing = best_erasing(folds, method, method == FixMethod::kErase ? erm.choice.C : balanced.choice.C);
-      if (is_supported(erasing, erm, "the plain head")) supported.push_back(erasing);
+      if (is_supported(erasing, erm, "the plain head", needed)) supported.push_back(erasing);
     }
     std::ranges::stable_sort(supported, std::ranges::greater(), [](const ScoredChoice& choice) { return choice.scores.mean; });
-    if (!is_supported(balanced, erm, "the plain head")) {
+    if (!is_supported(balanced, erm, "the plain head", needed)) {
       if (!supported.empty()) return take(supported.front(), "best mean over groups of those that the folds support");
-      result_.log.push_back("nothing is changed: no correction beats the plain head on bias-conflicting rows by the test");
+      result_.log.push_back("nothing is changed: no correction is supported by the bias-conflicting rows");
       return;
     }
     for (const ScoredChoice& erasing : supported) {
-      if (is_supported(erasing, balanced, "the balanced head")) return take(erasing, "better than the balanced head in the folds");
+      if (is_supported(erasing, balanced, "the balanced head", kSignificance))
+        return take(erasing, "better than the balanced head in the folds");
     }
     take(balanced, "supported by the folds");
   }
 
-  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& head, const char* name) {
+  // The paired test's p below which a correction is taken. Where the plain head is significantly worse on bias-conflicting rows than on the
+  // other rows of their classes, the bias is at work, and being right more often on them is enough.
+  double needed_p(const ScoredChoice& erm) {
+    constexpr double kMoreOften = 0.499;  // p is 0.5 where as many rows are won as lost
+    const double p = scorer_->shortfall_p(cross_validated().labels, erm.predictions);
+    const bool falls_short = p <= kSignificance;
+    result_.log.push_back(
+        fmt::format("the plain head is {}significantly worse on bias-conflicting rows than on others of their classes (p {:.2g})",
+                    falls_short ? "" : "not ", p));
+    return falls_short ? kMoreOften : kSignificance;
+  }
+
+  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& head, const char* name, double needed) {
     const std::string who = fmt::format("{} against {}: ", described(candidate.choice), name);
     if (candidate.scores.mean < options_.keep() * head.scores.mean) {
       result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of {}", who, percent(candidate.scores.mean),
@@ -241,9 +255,9 @@ class Correction {
       return false;
     }
     const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, head.predictions);
-    result_.log.push_back(
-        fmt::format("{}{} on bias-conflicting rows by the paired test (p {:.2g})", who, p > kSignificance ? "no better" : "better", p));
-    return p <= kSignificance;
+    result_.log.push_back(fmt::format("{}paired test on bias-conflicting rows p {:.2g}, {}", who, p,
+                                      p <= needed ? "supported" : fmt::format("above {:g}", needed)));
+    return p <= needed;
   }
 
   void take(const ScoredChoice& choice, const std::string& why) {

@@ -2,10 +2,11 @@
 //
 // Only training rows are used to fit. Cross-validation in five folds, stratified by group of class and bias label (at most kMostFoldRows
 // rows, including all of the rare groups), chooses the strength of each head's penalty by worst-group accuracy, and the correction of
-// `auto`. `auto` tries balanced, erase_balanced and erase in this order. It takes a correction if two conditions hold: on bias-conflicting
-// rows of the folds it is right more often than the plain head by a paired, one-sided test at 95 %, and its mean accuracy over groups is at
-// least `keep` of the plain head's. A later correction replaces an earlier one only if it beats it by the same test. Without a correction,
-// `auto` takes the plain head.
+// `auto`. `auto` tries balanced, erase_balanced and erase in this order. It takes a correction if its mean accuracy over groups in the folds
+// is at least `keep` of the plain head's, and if it is right more often than the plain head on bias-conflicting rows. More often means by a
+// paired, one-sided test at 95 %, or at all where the plain head is significantly worse on bias-conflicting rows than on the other rows of
+// their classes (GroupScorer::shortfall_p). A later correction replaces an earlier one only if it beats it by the paired test. Without a
+// correction, `auto` takes the plain head.
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "debias/data/sample_table.h"
@@ -38,7 +39,7 @@ GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<b
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     scored_.push_back(groups[i] == kUnknown ? kUnknown : places[static_cast<size_t>(groups[i])]);
-    if (groups[i] != kUnknown && conflicting[static_cast<size_t>(groups[i])]) conflicting_.push_back(static_cast<int64_t>(i));
+    if (groups[i] != kUnknown) (conflicting[static_cast<size_t>(groups[i])] ? conflicting_ : others_).push_back(static_cast<int64_t>(i));
   }
 }
 
@@ -71,6 +72,28 @@ double GroupScorer::paired_p(const std::vector<int64_t>& labels, const std::vect
     lost += w && !b;
   }
   return mid_p_of_coins(won, won + lost);
+}
+
+double GroupScorer::shortfall_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const {
+  if (conflicting_.empty()) return 1;
+  struct Rows {
+    double right = 0, all = 0;
+  };
+  std::map<int64_t, Rows> classes;
+  for (const int64_t i : others_) {
+    Rows& rows = classes[labels[static_cast<size_t>(i)]];
+    rows.right += is_right(labels, predictions, i);
+    ++rows.all;
+  }
+  double expected = 0, variance = 0, right = 0;
+  for (const int64_t i : conflicting_) {
+    const Rows& rows = classes[labels[static_cast<size_t>(i)]];
+    const double accuracy = (rows.right + 1) / (rows.all + 2);
+    expected += accuracy;
+    variance += accuracy * (1 - accuracy);
+    right += is_right(labels, predictions, i);
+  }
+  return std::erfc((expected - right - 0.5) / std::sqrt(2 * variance)) / 2;
 }
 
 double mid_p_of_coins(int64_t successes, int64_t trials) {

@@ -28,9 +28,15 @@ class GroupScorer {
   // https://doi.org/10.1186/1471-2288-13-91). It is 1 without such rows.
   double paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better, const std::vector<int64_t>& worse) const;
 
+  // The p-value of a one-sided test that predictions are right less often on conflicting rows than on the other rows of the same classes.
+  // The number of right conflicting rows is compared with the sum of their classes' accuracies q = (right + 1) / (rows + 2) on the others,
+  // under independent rows, with variance sum of q (1 - q) and a correction for continuity. It is 1 without conflicting rows.
+  double shortfall_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
+
  private:
   std::vector<int64_t> scored_;       // one per row: index of its scored group, or kUnknown
   std::vector<int64_t> conflicting_;  // rows
+  std::vector<int64_t> others_;       // rows of the other groups
   std::vector<double> pooled_;        // number of groups of class and bias label in each scored group
 };
 

@@ -51,6 +51,29 @@ TEST(Fix, AutoCorrectsWhereEachConflictingGroupIsSmall) {
   EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
 }
 
+TEST(Fix, AutoCorrectsWithAHandfulOfConflictingRows) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const GaussianTable made(
+        {.train = 1600, .test = 1600, .classes = 4, .correlation = 0.99, .class_signal = 1.5, .bias_signal = 3, .seed = seed});
+    const FeatureTable table = made.open();
+    const FixResult result = fixed(table);
+    EXPECT_TRUE(result.changed) << seed;
+    const FixedEvaluations found = evaluated(table, result);
+    EXPECT_GE(metric(found.after, "conflicting_acc"), metric(found.before, "conflicting_acc") + 0.02) << seed;
+  }
+}
+
+TEST(Fix, AutoIsNotBelowThePlainHeadWhereFeaturesDoNotShowTheBias) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    for (const double correlation : {0.95, 0.99}) {
+      const GaussianTable made({.correlation = correlation, .class_signal = 2.5, .bias_signal = 0, .seed = seed});
+      const FeatureTable table = made.open();
+      const FixedEvaluations found = evaluated(table, fixed(table));
+      EXPECT_GE(metric(found.after, "acc1"), metric(found.before, "acc1") - 0.01) << seed << " " << correlation;
+    }
+  }
+}
+
 TEST(Fix, AGroupOfOneRowWeighsAsMuchAsAnyOther) {
   const GaussianTable made({.train = 300, .test = 30, .classes = 3, .correlation = 0.99});
   const FeatureTable table = made.open();
