@@ -31,13 +31,13 @@ class ProtoMessage {
     append([&](uint8_t* to) { return Stream::WriteVarint64ToArray(value.size(), to); });
     return encoded(value);
   }
-  ProtoMessage& message(uint32_t field, const ProtoMessage& value) { return bytes(field, value.text_); }
+  ProtoMessage& message(uint32_t field, const ProtoMessage& value) { return bytes(field, value.serialized_); }
   // Fields that are encoded already.
   ProtoMessage& encoded(std::string_view fields) {
-    text_.append(fields);
+    serialized_.append(fields);
     return *this;
   }
-  const std::string& text() const { return text_; }
+  const std::string& serialized() const { return serialized_; }
 
  private:
   using Stream = google::protobuf::io::CodedOutputStream;
@@ -49,11 +49,11 @@ class ProtoMessage {
   template <class Write>
   ProtoMessage& append(const Write& write) {
     std::array<uint8_t, 10> bytes;  // the longest varint
-    text_.append(bytes.data(), write(bytes.data()));
+    serialized_.append(bytes.data(), write(bytes.data()));
     return *this;
   }
 
-  std::string text_;
+  std::string serialized_;
 };
 
 }  // namespace debias

@@ -74,7 +74,7 @@ std::string OnnxGraph::node(const std::string& operation, const std::vector<std:
   for (const auto& input : inputs) message.bytes(node_proto::kInput, input);
   message.bytes(node_proto::kOutput, output).bytes(node_proto::kName, output).bytes(node_proto::kOperation, operation);
   for (const auto& [name, value] : attributes) message.message(node_proto::kAttribute, attribute(name, value));
-  nodes_ += ProtoMessage().message(graph_proto::kNode, message).text();
+  nodes_ += ProtoMessage().message(graph_proto::kNode, message).serialized();
   return output;
 }
 
@@ -85,7 +85,7 @@ std::string OnnxGraph::constant(const std::string& name, const at::Tensor& value
   for (const int64_t size : numbers.sizes()) message.integer(tensor_proto::kDimension, size);
   message.integer(tensor_proto::kDataType, kFloat32).bytes(tensor_proto::kName, name);
   message.bytes(tensor_proto::kRawData, {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()});
-  constants_ += ProtoMessage().message(graph_proto::kInitializer, message).text();
+  constants_ += ProtoMessage().message(graph_proto::kInitializer, message).serialized();
   return name;
 }
 
@@ -99,11 +99,11 @@ std::string OnnxGraph::model(const std::vector<Value>& inputs, const std::vector
   ProtoMessage model;
   model.integer(model_proto::kIrVersion, model_proto::kIrVersion7).bytes(model_proto::kProducer, "debias");
   model.message(model_proto::kGraph, graph).message(model_proto::kOperatorSet, operators);
-  if (model.text().size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+  if (model.serialized().size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     throw usage_error("export: {} makes an ONNX file of {} MB, its readers take 2147 at most; give --format safetensors", name_,
-                      model.text().size() / 1000000);
+                      model.serialized().size() / 1000000);
   }
-  return model.text();
+  return model.serialized();
 }
 
 }  // namespace debias

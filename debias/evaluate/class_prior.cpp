@@ -165,7 +165,7 @@ nlohmann::ordered_json to_json(const PriorEstimate& estimate) {
   nlohmann::ordered_json json = {{"tau_plus", estimate.tau_plus},
                                  {"low", estimate.low},
                                  {"high", estimate.high},
-                                 {"method", options_detail::Field<PriorMethod>::emit(estimate.method).text()},
+                                 {"method", enum_name(estimate.method)},
                                  {"assumptions", assumptions(estimate.method)},
                                  {"images", estimate.images}};
   if (estimate.method != PriorMethod::kViews) {

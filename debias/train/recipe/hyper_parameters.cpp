@@ -55,10 +55,12 @@ std::string session_start(const std::vector<HyperParameter>& parameters) {
   for (const auto& [name, value] : parameters) {
     start.message(kStartParameters, ProtoMessage().bytes(kMapKey, name).message(kMapValue, struct_value(value)));
   }
-  return ProtoMessage().message(kPluginStart, start).text();
+  return ProtoMessage().message(kPluginStart, start).serialized();
 }
 
-std::string session_success() { return ProtoMessage().message(kPluginEnd, ProtoMessage().integer(kEndStatus, kStatusSuccess)).text(); }
+std::string session_success() {
+  return ProtoMessage().message(kPluginEnd, ProtoMessage().integer(kEndStatus, kStatusSuccess)).serialized();
+}
 
 std::string experiment(const std::vector<std::string>& parameters, const std::vector<std::string>& metrics) {
   ProtoMessage all;
@@ -67,7 +69,7 @@ std::string experiment(const std::vector<std::string>& parameters, const std::ve
     const ProtoMessage name = ProtoMessage().bytes(kMetricNameTag, metric);
     all.message(kExperimentMetrics, ProtoMessage().message(kMetricInfoName, name));
   }
-  return ProtoMessage().message(kPluginExperiment, all).text();
+  return ProtoMessage().message(kPluginExperiment, all).serialized();
 }
 
 }  // namespace debias

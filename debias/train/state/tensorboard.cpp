@@ -24,7 +24,7 @@ std::string event_of_value(int64_t step, const ProtoMessage& value) {
       .real(kEventWallTime, now_seconds())
       .integer(kEventStep, step)
       .message(kEventSummary, ProtoMessage().message(kSummaryValue, value))
-      .text();
+      .serialized();
 }
 
 uint32_t masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
@@ -58,7 +58,7 @@ TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   gethostname(host, sizeof host - 1);
   const std::string path = fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid());
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  record(ProtoMessage().real(kEventWallTime, now_seconds()).bytes(kEventFileVersion, "brain.Event:2").text());
+  record(ProtoMessage().real(kEventWallTime, now_seconds()).bytes(kEventFileVersion, "brain.Event:2").serialized());
 }
 
 void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double value) {
