@@ -6,7 +6,6 @@
 #include <set>
 
 #include "debias/core/error.h"
-#include "debias/core/home_path.h"
 #include "debias/report/run_column.h"
 #include "debias/sweep/sweep_parts.h"
 #include "debias/sweep/sweep_record.h"
@@ -26,14 +25,10 @@ std::optional<NamedSweep> named_sweep(const std::string& path) {
   if (has_sweep_record(path)) return NamedSweep{path, {}};
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored) || !path.ends_with(".yaml")) return std::nullopt;
-  Config root = read_yaml_file(path);
-  const Config* output = root.find("output");
-  if (!is_sweep(root) || output == nullptr || !output->is_scalar()) {
-    throw usage_error("table: '{}' is a file, not a sweep; give a sweep, its output or run folders", path);
-  }
-  const std::string folder = with_home(output->text());
-  if (root.find("metric") == nullptr && has_sweep_record(folder)) root.set("metric", Config::string(read_sweep_record(folder).metric));
-  return NamedSweep{folder, read_sweep_parts(root)};
+  std::optional<SweepParts> file = read_sweep_file(path);
+  if (!file) throw usage_error("table: '{}' is a file, not a sweep; give a sweep, its output or run folders", path);
+  const std::string folder = file->output;
+  return NamedSweep{folder, std::move(file)};
 }
 
 std::string folder_of(const std::string& output, const RecordedRun& run) { return output + "/" + run.name(); }

@@ -245,4 +245,13 @@ SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   return parts;
 }
 
+std::optional<SweepParts> read_sweep_file(const std::string& path) {
+  Config root = read_yaml_file(path);
+  const Config* output = root.find("output");
+  if (!is_sweep(root) || output == nullptr || !output->is_scalar()) return std::nullopt;
+  const std::string folder = with_home(output->text());
+  if (root.find("metric") == nullptr && has_sweep_record(folder)) root.set("metric", Config::string(read_sweep_record(folder).metric));
+  return read_sweep_parts(root);
+}
+
 }  // namespace debias

@@ -1,6 +1,7 @@
 // The sections of a sweep file, each read and checked.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,10 @@ struct SweepParts {
 
 // Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.
 SweepParts read_sweep_parts(const Config& root, const std::string& published = "");
+
+// The parts of a sweep's file, with the metric of the record in its output where the file names none. Nothing where the file is no sweep
+// or names no output. Usage errors as of read_sweep(), data errors as of read_sweep_record().
+std::optional<SweepParts> read_sweep_file(const std::string& path);
 
 // Usage errors: not a map, an unknown key, not a list of entries, and a variant that the sweep lacks; `what` names the section.
 void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what);
