@@ -49,7 +49,7 @@ void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& fo
       row = std::prev(compared.rows.end());
       row->places = places_of(sweep.file ? sweep.file->axes : record.axes, run.point.variant);
       const bool is_told = sweep.file && (sweep.file->has_expected || sweep.file->changes_base(run.point));
-      if (is_told) row->expected = sweep.file->expected_of(run.point);
+      if (is_told) row->expected = read_published(sweep.file->expected_of(run.point));
     }
     ++row->planned;
     const std::string folder = folder_of(sweep.output, run);

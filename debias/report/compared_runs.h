@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "debias/report/recipe_facts.h"
 #include "debias/report/run_record.h"
 #include "debias/sweep/variant_axes.h"
 
@@ -18,7 +19,7 @@ struct ComparedRow {
   std::vector<std::pair<std::string, std::string>> grid;  // of a sweep: key and value
   std::vector<size_t> runs;                               // those that are finished, by seed
   size_t planned = 0;                                     // with those that are not
-  std::optional<Config> expected = {};                    // that a sweep's file has for it; none: what its runs' recipes have
+  std::optional<std::vector<Published>> expected = {};    // that a sweep's file has for it; none: what its runs' recipes have
   std::vector<AxisPlace> places = {};                     // of its variant, on the sweep's axes
 };
 

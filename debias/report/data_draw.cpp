@@ -5,34 +5,17 @@
 #include <algorithm>
 #include <set>
 
-#include "debias/core/data_seed.h"
-#include "debias/report/recipe_text.h"
-
 namespace debias {
 namespace {
 
-std::string data_text(const RunRecord& run, const std::string& split, const char* key) {
-  return text_at_path(run.config, {"data", split.c_str(), key});
-}
-
-bool follows_seed(const RunRecord& run, const std::string& split) {
-  const Config* data = run.config.find("data");
-  const Config* section = data == nullptr || !data->is_map() ? nullptr : data->find(split);
-  return section != nullptr && section->is_map() && follows_run_seed(*section);
-}
-
-bool is_drawn(const RunRecord& run, const std::string& split) {
-  double held_out = 0;
-  const bool holds_out = parse_number(data_text(run, split, "hold_out"), &held_out) && held_out > 0;
-  return !data_text(run, split, "seed").empty() && (holds_out || !data_text(run, split, "correlation").empty());
-}
+bool is_drawn(const DataFacts& data) { return !data.seed.empty() && (data.hold_out > 0 || !data.correlation.empty()); }
 
 }  // namespace
 
-std::string draw_of(const RunRecord& run, const std::string& split) { return follows_seed(run, split) ? run.seed() : ""; }
+std::string draw_of(const RunRecord& run, const std::string& split) { return run.recipe.data_of(split).follows_seed() ? run.seed() : ""; }
 
 DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split) {
-  const bool follow = follows_seed(a, split) && follows_seed(b, split);
+  const bool follow = a.recipe.data_of(split).follows_seed() && b.recipe.data_of(split).follows_seed();
   return follow && a.seed() != b.seed() ? DataLikeness::kNotTold : compare_data_sets(a.data_sets, b.data_sets, split);
 }
 
@@ -41,8 +24,8 @@ std::string shared_draws(const std::vector<const RunRecord*>& runs) {
   std::string splits;
   for (const char* split : {"train", "test"}) {
     const bool is_shared = std::ranges::all_of(runs, [&](const RunRecord* run) {
-      return is_drawn(*run, split) && !follows_seed(*run, split) &&
-             data_text(*run, split, "seed") == data_text(*runs.front(), split, "seed");
+      const DataFacts& data = run->recipe.data_of(split);
+      return is_drawn(data) && !data.follows_seed() && data.seed == runs.front()->recipe.data_of(split).seed;
     });
     if (is_shared) splits += (splits.empty() ? "data." : " and data.") + std::string(split);
   }

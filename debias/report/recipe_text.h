@@ -1,15 +1,11 @@
 // Describes a run in a few words.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 
 #include "debias/report/run_column.h"
 
 namespace debias {
-
-// The text of a scalar under nested keys; empty where there is none.
-std::string text_at_path(const Config& config, std::initializer_list<const char*> path);
 
 std::string progress_text(const RunRecord& run);  // "2 of 4 epochs, unfinished"; "corrected features" of debias fix
 

@@ -61,7 +61,7 @@ void give_labels(std::vector<RunColumn>& columns) {
   std::multiset<std::string> labels;
   for (auto& column : columns) {
     column.label = column.has_seeds() ? shared_label(column.runs) : column.shown().label;
-    if (column.label.empty()) column.label = column.shown().name;
+    if (column.label.empty()) column.label = column.shown().recipe.name;
     labels.insert(column.label);
   }
   for (auto& column : columns) {

@@ -9,7 +9,6 @@
 #include "debias/core/real_path.h"
 #include "debias/core/start_of_path.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/report/recipe_text.h"
 #include "debias/results/data_sets.h"
 
 namespace debias {
@@ -67,13 +66,6 @@ int64_t read_history(const std::string& path, RunRecord& run) {
     begin = end + 1;
   }
   return epochs;
-}
-
-int64_t planned_epochs(const Config& config) {
-  const Config* train = config.find("train");
-  const Config* epochs = train == nullptr ? nullptr : train->find("epochs");
-  int64_t value = 0;
-  return epochs != nullptr && epochs->is_scalar() && parse_integer(epochs->text(), &value) && value > 0 ? value : 0;
 }
 
 void note_versions(RunRecord& run, const std::string& debias_version) {
@@ -158,22 +150,18 @@ double MetricHistory::last_of_epochs(const std::string& metric) const {
 }
 
 bool RunRecord::of_text() const {
-  const DatasetEntry* entry = find_dataset(text_at_path(config, {"data", "train", "name"}));
+  const DatasetEntry* entry = find_dataset(recipe.data_of("train").name);
   return entry != nullptr && entry->samples == SampleKind::kSentences;
 }
 
 bool RunRecord::has_bias_values() const {
   if (!biases.empty() || evaluation("groups") != nullptr) return true;
-  if (!text_at_path(config, {"data", "test", "correlation"}).empty()) return true;
-  const DatasetEntry* entry = find_dataset(text_at_path(config, {"data", "test", "name"}));
+  const DataFacts& test = recipe.data_of("test");
+  if (!test.correlation.empty()) return true;
+  const DatasetEntry* entry = find_dataset(test.name);
   if (entry == nullptr || !entry->numbers_biases_as_classes) return false;
   return std::ranges::find(entry->options, "correlation", &OptionSpec::name) ==
          entry->options.end();  // else it has none without the option
-}
-
-std::string RunRecord::seed() const {
-  const Config* found = config.find("seed");
-  return found == nullptr || !found->is_scalar() ? "" : found->text();
 }
 
 std::string RunRecord::of_environment(const char* key) const {
@@ -205,14 +193,13 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   run.config_text = read_text_file(config_path, kLargestConfig);
   run.config = read_config(config_path, run.config_text);
   if (!run.config.is_map()) throw data_error("reading '{}': expected a recipe, found something else", config_path);
-  if (const Config* name = run.config.find("name"); name != nullptr && name->is_scalar()) run.name = name->text();
+  run.recipe = read_recipe_facts(run.config);
   if (fs::exists(path + "/environment.json")) run.environment = read_json_object(path + "/environment.json", kLargestConfig);
   note_versions(run, program.version);
   run.data_sets = read_data_sets(path);
   read_names(path + "/classes.json", run);
   run.speed = read_training_speed(path);
   note_damaged_times(run);
-  run.epochs = planned_epochs(run.config);
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
   run.similarities = read_similarity_history(path + "/evaluation");

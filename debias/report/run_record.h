@@ -10,6 +10,7 @@
 
 #include "debias/core/config.h"
 #include "debias/report/metric_title.h"
+#include "debias/report/recipe_facts.h"
 #include "debias/report/similarity_history.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/film_record.h"
@@ -34,14 +35,13 @@ struct MetricHistory {
 struct RunRecord {
   std::string path;   // as given
   std::string label;  // short, and not that of another run of the same report
-  std::string name;   // of the recipe
   std::string config_text;
-  Config config;
+  Config config;                             // to be shown and compared key by key
+  RecipeFacts recipe;                        // what it says
   Json environment = Json::object();         // empty where there is no environment.json
   Json data_sets = Json::object();           // of data/sets.json, likewise
   std::vector<std::string> classes, biases;  // of classes.json; empty where there is none
   TrainingSpeed speed;
-  int64_t epochs = 0;  // that the recipe requests; 0: it does not say
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
@@ -50,15 +50,15 @@ struct RunRecord {
   std::vector<std::string> notes;              // faults that are not errors
   std::shared_ptr<const MetricTitles> titles;  // of this program
 
-  bool finished() const { return is_fixed() || (epochs > 0 && epochs_done >= epochs); }
-  bool is_fixed() const { return config.find("fix") != nullptr; }  // features that debias fix has corrected: no training
+  bool finished() const { return is_fixed() || (recipe.epochs > 0 && epochs_done >= recipe.epochs); }
+  bool is_fixed() const { return recipe.is_fixed; }  // features that debias fix has corrected: no training
   // It learnt from rewards, or from sentences: nothing has classes or bias labels. All others are of images.
-  bool of_agent() const { return config.find("environment") != nullptr; }
+  bool of_agent() const { return recipe.of_agent; }
   bool of_text() const;
   bool of_images() const { return !of_agent() && !of_text(); }
   // Bias labels of the evaluated images: without them nothing can be evaluated by group.
   bool has_bias_values() const;
-  std::string seed() const;                           // "1", or "" where the recipe has none
+  const std::string& seed() const { return recipe.seed; }
   std::string of_environment(const char* key) const;  // "" where there is none
   // On the run's own data, or on another data set; null where there is none.
   const EvaluationRecord* evaluation(const std::string& protocol, const std::string& data = "") const;

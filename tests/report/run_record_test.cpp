@@ -27,7 +27,7 @@ TEST(RunRecord, ReadsWhatTrainingAndEvaluationLeft) {
   write_whole_run(folder / "run");
   const RunRecord run = read_run(folder / "run", kProgram);
   EXPECT_EQ(run.label, "run");
-  EXPECT_EQ(run.name, "fixture");
+  EXPECT_EQ(run.recipe.name, "fixture");
   EXPECT_EQ(run.seed(), "1");
   EXPECT_EQ(run.of_environment("libtorch"), "2.11.0");
   EXPECT_EQ(run.of_environment("cpu_threads"), "2");
@@ -66,7 +66,7 @@ TEST(RunRecord, AnUnfinishedRunIsReadAsFarAsItGot) {
   std::ofstream(folder / "run/metrics.jsonl", std::ios::app) << R"({"epoch": 3, "step": 50, "lo)";  // being written
   const RunRecord run = read_run(folder / "run", kProgram);
   EXPECT_FALSE(run.finished());
-  EXPECT_EQ(run.epochs, 4);
+  EXPECT_EQ(run.recipe.epochs, 4);
   EXPECT_EQ(run.epochs_done, 2);
   EXPECT_THAT(run.notes, ElementsAre("line 7 of metrics.jsonl is incomplete and left out: it is being written, or was cut"));
   std::filesystem::remove(folder / "run/metrics.jsonl");

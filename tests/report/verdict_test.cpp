@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "debias/report/recipe_facts.h"
 #include "debias/report/seed_interval.h"
 #include "tests/apps/process.h"
 #include "tests/report/reading_program.h"
@@ -328,7 +329,7 @@ TEST(VerdictsByChance, CallNothingBetterMoreOftenThanTheLevel) {
   std::normal_distribution<double> normal;
   std::vector<RunRecord> runs(kSettings * 3);
   for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i].config = parse_yaml(fmt::format("{{seed: {}, data: {{test: {{name: cifar10}}}}}}", i % 3 + 1), "recipe");
+    runs[i].recipe = read_recipe_facts(parse_yaml(fmt::format("{{seed: {}, data: {{test: {{name: cifar10}}}}}}", i % 3 + 1), "recipe"));
     runs[i].label = std::to_string(i);
   }
   std::vector<RunColumn> columns(kSettings);

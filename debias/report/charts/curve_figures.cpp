@@ -105,12 +105,7 @@ Chart empty_chart(const std::string& title, Unit unit, bool by_step) {
 
 // Of an epoch of agents, in control steps, where all columns have the same; 0 where they train on something else.
 double steps_of_epoch(const std::vector<RunColumn>& columns) {
-  const auto steps = [](const RunColumn& column) {
-    const Config* train = column.shown().config.find("train");
-    const Config* count = train == nullptr ? nullptr : train->find("control_steps");
-    double value = 0;
-    return count != nullptr && parse_number(count->text(), &value) ? value : 0;
-  };
+  const auto steps = [](const RunColumn& column) { return column.shown().recipe.control_steps; };
   const double first = steps(columns.front());
   return std::ranges::all_of(columns, [&](const RunColumn& column) { return steps(column) == first; }) ? first : 0;
 }
@@ -124,10 +119,7 @@ void count_control_steps(Chart& chart, double steps) {
 }
 
 bool differ_in_objective(const std::vector<RunColumn>& columns) {
-  const auto text = [](const RunColumn& column) {
-    const Config* objective = column.shown().config.find("objective");
-    return objective == nullptr ? std::string() : objective->to_json().dump();
-  };
+  const auto text = [](const RunColumn& column) { return column.shown().recipe.objective_text; };
   return std::ranges::any_of(columns, [&](const RunColumn& column) { return text(column) != text(columns[0]); });
 }
 

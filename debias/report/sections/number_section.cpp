@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "debias/report/charts/curve_figures.h"
+#include "debias/report/recipe_facts.h"
 #include "debias/report/recipe_text.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/tables/number_text.h"
@@ -22,15 +23,15 @@ Cell number_cell(const std::vector<NumberRow>& rows, const NumberRow& row, size_
 }
 
 // "within", "outside", or nothing where there is no tolerance.
-std::string expectation_met(double found, double value, double tolerance) {
+std::string expectation_met(double found, const Published& expected) {
   if (std::isnan(found)) return "not measured";
-  if (std::isnan(tolerance)) return "";
-  return std::fabs(found - value) <= tolerance * (1 + 1e-9) ? "within" : "outside";
+  if (!expected.tolerance) return "";
+  return std::fabs(found - expected.value) <= *expected.tolerance * (1 + 1e-9) ? "within" : "outside";
 }
 
 // Value at the epoch of the published number; 0: the last one.
 double found_at(const ReportData& data, size_t column, const std::string& metric, int64_t epoch) {
-  if (epoch > 0 && epoch != data.columns[column].shown().epochs) {
+  if (epoch > 0 && epoch != data.columns[column].shown().recipe.epochs) {
     const ColumnCurve curve = column_curve(data.columns[column], metric, false);
     const auto at = std::ranges::find(curve.x, static_cast<double>(epoch));
     return at == curve.x.end() ? NAN : curve.y[static_cast<size_t>(at - curve.x.begin())];
@@ -39,22 +40,17 @@ double found_at(const ReportData& data, size_t column, const std::string& metric
   return row == nullptr ? NAN : row->by_column[column]->value;
 }
 
-Row expected_row(const ReportData& data, size_t column, const Config& item, double value) {
-  const std::string metric = text_at_path(item, {"metric"});
-  const Unit unit = data.columns[column].titles().unit(metric);
-  double tolerance = NAN;
-  if (!parse_number(text_at_path(item, {"tolerance"}), &tolerance)) tolerance = NAN;
-  int64_t epoch = 0;
-  const bool has_epoch = parse_integer(text_at_path(item, {"epoch"}), &epoch) && epoch > 0;
-  const double found = found_at(data, column, metric, has_epoch ? epoch : 0);
-  const int64_t trained = data.columns[column].shown().epochs_done;
-  const std::string of_epoch = has_epoch ? fmt::format(", epoch {}", epoch) : "";
-  const std::string within = std::isnan(tolerance) ? "" : " ± " + metric_number(unit, tolerance);
-  return {{{plain(data.columns[column].title() + ", " + metric + of_epoch), "", ""},
-           {plain(metric_number(unit, value) + within), "n", ""},
+Row expected_row(const ReportData& data, size_t column, const Published& expected) {
+  const Unit unit = data.columns[column].titles().unit(expected.metric);
+  const int64_t epoch = std::max<int64_t>(0, expected.epoch), trained = data.columns[column].shown().epochs_done;
+  const double found = found_at(data, column, expected.metric, epoch);
+  const std::string of_epoch = epoch > 0 ? fmt::format(", epoch {}", epoch) : "";
+  const std::string within = expected.tolerance ? " ± " + metric_number(unit, *expected.tolerance) : "";
+  return {{{plain(data.columns[column].title() + ", " + expected.metric + of_epoch), "", ""},
+           {plain(metric_number(unit, expected.value) + within), "n", ""},
            {plain(std::isnan(found) ? "–" : metric_number(unit, found)), "n", ""},
-           {plain(epoch > trained ? fmt::format("trained for {} epochs", trained) : expectation_met(found, value, tolerance)), "", ""},
-           {plain(text_at_path(item, {"source"})), "text", ""}},
+           {plain(epoch > trained ? fmt::format("trained for {} epochs", trained) : expectation_met(found, expected)), "", ""},
+           {plain(expected.source), "text", ""}},
           false};
 }
 
@@ -101,11 +97,8 @@ void add_expected(Page& page, const ReportData& data) {
   for (const char* head : {"run and metric", "expected", "found", "", "source"}) table.head.push_back({plain(head), "", ""});
   table.head[1].css_class = table.head[2].css_class = "n";
   for (size_t i = 0; i < data.columns.size(); ++i) {
-    const Config* expected = data.columns[i].shown().config.find("expected");
-    if (expected == nullptr || !expected->is_sequence()) continue;
-    for (const auto& item : expected->items()) {
-      double value = 0;
-      if (parse_number(text_at_path(item, {"value"}), &value)) table.rows.push_back(expected_row(data, i, item, value));
+    for (const auto& expected : data.columns[i].shown().recipe.expected) {
+      if (!std::isnan(expected.value)) table.rows.push_back(expected_row(data, i, expected));
     }
   }
   if (table.rows.empty()) return;

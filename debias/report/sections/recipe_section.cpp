@@ -102,13 +102,12 @@ void add_recipes(Page& page, const ReportData& data) {
   page.heading(2, "What was run");
   Table table = column_table(data.columns, "");
   add_row(table, data.columns, "folder", [](const RunRecord& run) { return run.path; });
-  add_row(table, data.columns, "recipe", [](const RunRecord& run) { return run.name; });
+  add_row(table, data.columns, "recipe", [](const RunRecord& run) { return run.recipe.name; });
   add_row(table, data.columns, "trained", progress_text);
   add_row(table, data.columns, "seed", [](const RunRecord& run) { return run.seed(); });
   for (const char* split : {"train", "valid", "test"}) {
-    add_row(table, data.columns, fmt::format("seed of the {} data", split), [&](const RunRecord& run) {
-      return text_at_path(run.config, {"data", split, "seed"});
-    });
+    add_row(table, data.columns, fmt::format("seed of the {} data", split),
+            [&](const RunRecord& run) { return run.recipe.data_of(split).seed; });
   }
   std::vector<std::string> keys;
   for (const auto& run : data.runs) {

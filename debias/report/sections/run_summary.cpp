@@ -100,7 +100,7 @@ std::string verdict_text(const ReportData& data) {
 std::string runs_text(const ReportData& data) {
   std::string out;
   for (const auto& run : data.runs) {
-    out += tame(fmt::format("{}: {}{}{}", run.path, run.name.empty() ? "" : run.name + ", ",
+    out += tame(fmt::format("{}: {}{}{}", run.path, run.recipe.name.empty() ? "" : run.recipe.name + ", ",
                             run.seed().empty() ? "" : "seed " + run.seed() + ", ", progress_text(run))) +
            "\n";
     for (const auto& note : run.notes) out += tame("  note: " + note) + "\n";
@@ -164,12 +164,11 @@ Json metrics_json(const std::vector<NumberRow>& rows, size_t column) {
 }
 
 Json run_json(const RunRecord& run, const Json& metrics) {
-  const Config* seed = run.config.find("seed");
   return {{"path", run.path},
           {"label", run.label},
-          {"name", run.name},
-          {"seed", seed == nullptr ? Json() : seed->to_json()},
-          {"epochs", run.epochs},
+          {"name", run.recipe.name},
+          {"seed", run.recipe.seed_json},
+          {"epochs", run.recipe.epochs},
           {"epochs_done", run.epochs_done},
           {"finished", run.finished()},
           {"environment", run.environment},

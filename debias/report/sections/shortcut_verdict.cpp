@@ -7,7 +7,6 @@
 #include "debias/report/charts/axis.h"
 #include "debias/report/effect_size.h"
 #include "debias/report/prediction_source.h"
-#include "debias/report/recipe_text.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/report/sections/verdict.h"
 #include "debias/report/seed_interval.h"
@@ -174,7 +173,7 @@ Judgement judged(double mean, const PointRange& range, const PointRange& images,
 
 ShortcutVerdict not_tested(const RunRecord& run) {
   ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was evaluated on images that training had not seen.", {}};
-  if (text_at_path(run.config, {"data", "test", "name"}).empty() && text_at_path(run.config, {"data", "valid", "name"}).empty()) {
+  if (run.recipe.data_of("test").name.empty() && run.recipe.data_of("valid").name.empty()) {
     verdict.words += " The recipe names none: data.test.";
     return verdict;
   }

@@ -141,12 +141,9 @@ Json judged_data(const RunRecord& run, const std::string& data, const std::strin
 
 // Data set that training evaluated; null if the recipe has no such set.
 Json recipe_data(const RunRecord& run, const std::string& split) {
-  const Config* data = run.config.find("data");
-  const Config* section = data == nullptr || !data->is_map() ? nullptr : data->find(split);
-  if (section == nullptr) return {};
-  Json json = section->to_json();
-  erase_root(json);
-  return json;
+  Json section = run.recipe.data_of(split).section;
+  erase_root(section);
+  return section;
 }
 
 bool better(const NumberRow& row, const std::vector<RunColumn>& columns, size_t i, size_t other) {

@@ -50,7 +50,7 @@ std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row
 // The first run that was evaluated at another epoch than the one that its held-out images chose; null if there is none.
 const RunRecord* judged_elsewhere(const std::vector<RunColumn>& columns) {
   const auto is_elsewhere = [](const RunRecord& run) {
-    const double selected = select_of(run).empty() ? 0 : selected_epoch(run);
+    const double selected = run.recipe.select.empty() ? 0 : selected_epoch(run);
     if (selected == 0) return false;
     const auto is_own = [](const EvaluationRecord& record) { return record.data.empty() && record.epoch > 0; };
     const auto is_other = [&](const EvaluationRecord& record) { return is_own(record) && static_cast<double>(record.epoch) != selected; };
@@ -119,7 +119,7 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   }
   if (const RunRecord* run = judged_elsewhere(columns)) {
     notes.push_back(fmt::format("Numbers are of the last evaluated epoch, not of the one that evaluate.select ({}) chose{}.",
-                                select_of(*run),
+                                run->recipe.select,
                                 run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best evaluates that one" : ""));
   }
   if (any_number(rows, compares_a_view_with_itself)) {

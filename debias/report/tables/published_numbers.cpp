@@ -7,20 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "debias/report/recipe_text.h"
-
 namespace debias {
 namespace {
-
-std::vector<Config> expected_of(const RunRecord& run) {
-  const Config* expected = run.config.find("expected");
-  return expected == nullptr || !expected->is_sequence() ? std::vector<Config>() : expected->items();
-}
-
-std::optional<double> optional_number(const Config& item, const char* key) {
-  double number = 0;
-  return parse_number(text_at_path(item, {key}), &number) ? std::optional(number) : std::nullopt;
-}
 
 // The epoch that ours are of; 0 where each run has one of its own, which held-out images chose.
 int64_t epoch_of_row(const TableRow& row, const EpochChoice& read) {
@@ -30,22 +18,14 @@ int64_t epoch_of_row(const TableRow& row, const EpochChoice& read) {
 
 }  // namespace
 
-std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row) {
-  if (row.expected) return row.expected->items();
-  return row.runs.empty() ? std::vector<Config>() : expected_of(compared.runs[row.runs.front()]);
+std::vector<Published> expectations(const ComparedRuns& compared, const ComparedRow& row) {
+  if (row.expected) return *row.expected;
+  return row.runs.empty() ? std::vector<Published>() : compared.runs[row.runs.front()].recipe.expected;
 }
 
-std::vector<Published> published_numbers(const std::vector<Config>& expected, const std::string& metric) {
-  std::vector<Published> numbers;
-  for (const auto& item : expected) {
-    const auto value = optional_number(item, "value");
-    if (text_at_path(item, {"metric"}) != metric || !value) continue;
-    Published published{*value, optional_number(item, "spread"), text_at_path(item, {"source"}), optional_number(item, "minutes"), 0};
-    if (!parse_integer(text_at_path(item, {"epoch"}), &published.epoch)) published.epoch = 0;
-    if (int64_t runs = 0; parse_integer(text_at_path(item, {"runs"}), &runs) && runs > 0) published.runs = runs;
-    numbers.push_back(std::move(published));
-  }
-  return numbers;
+std::vector<Published> published_numbers(std::vector<Published> expected, const std::string& metric) {
+  std::erase_if(expected, [&](const Published& entry) { return entry.metric != metric || std::isnan(entry.value); });
+  return expected;
 }
 
 std::optional<Published> published_at(const std::vector<Published>& numbers, int64_t epoch) {
@@ -58,9 +38,9 @@ std::optional<Published> published_at(const std::vector<Published>& numbers, int
 
 void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes) {
   for (const auto& row : compared.rows) {
-    const auto expected = expectations(compared, row);
+    const auto expected_by = [&](size_t run) -> const std::string& { return compared.runs[run].recipe.expected_text; };
     const bool alike =
-        row.expected || std::ranges::all_of(row.runs, [&](size_t run) { return expected_of(compared.runs[run]) == expected; });
+        row.expected || std::ranges::all_of(row.runs, [&](size_t run) { return expected_by(run) == expected_by(row.runs.front()); });
     if (alike) continue;
     notes.push_back(
         fmt::format("runs of '{}' have different published numbers in their recipes, of which the first run's are shown; the "

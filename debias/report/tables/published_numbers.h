@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "debias/report/recipe_facts.h"
 #include "debias/report/tables/seed_table.h"
 
 namespace debias {
 
 // Entries of its sweep's file as it is now, else of its first run, whose recipe has what the file said then.
-std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row);
+std::vector<Published> expectations(const ComparedRuns& compared, const ComparedRow& row);
 
 // Numbers of a metric, in the order of the file.
-std::vector<Published> published_numbers(const std::vector<Config>& expected, const std::string& metric);
+std::vector<Published> published_numbers(std::vector<Published> expected, const std::string& metric);
 
 // Chooses among several that of the epoch, else that of the end of training, else that of the latest epoch.
 std::optional<Published> published_at(const std::vector<Published>& numbers, int64_t epoch);

@@ -11,7 +11,6 @@
 #include "debias/core/nearest_name.h"
 #include "debias/report/judged_texts.h"
 #include "debias/report/metric_title.h"
-#include "debias/report/recipe_text.h"
 #include "debias/report/tables/published_numbers.h"
 #include "debias/report/tables/table_differences.h"
 #include "debias/report/tables/table_likeness.h"
@@ -23,7 +22,7 @@ std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const Se
   if (!options.metrics.empty()) return options.metrics;
   if (auto named = metric_names(compared.metric); !named.empty()) return named;
   for (const auto& row : compared.rows) {
-    for (const auto& item : expectations(compared, row)) return {text_at_path(item, {"metric"})};
+    for (const auto& item : expectations(compared, row)) return {item.metric};
   }
   throw usage_error("table: no metric is known; give --metric, such as test.knn_acc1");
 }
@@ -40,8 +39,8 @@ void add_course(TableRow& found, const ComparedRuns& compared, const ComparedRow
   if (row.runs.empty()) return;
   RunColumn column{row.label, {}};
   for (const size_t number : row.runs) column.runs.push_back(&compared.runs[number]);
-  found.task = text_at_path(column.shown().config, {"environment", "task"});
-  found.epochs = column.shown().epochs;
+  found.task = column.shown().recipe.task;
+  found.epochs = column.shown().recipe.epochs;
   found.curve = column_curve(column, metric, false);
 }
 

@@ -18,6 +18,7 @@
 
 #include "debias/report/charts/curve_figures.h"
 #include "debias/report/compared_runs.h"
+#include "debias/report/recipe_facts.h"
 #include "debias/report/seed_interval.h"
 #include "debias/report/tables/table_reading.h"
 
@@ -27,15 +28,6 @@ struct SeedTableOptions {
   std::vector<std::string> metrics;  // the first of them that a row has; empty: what the sweep names, or what the runs expect
   std::string against;               // label of the row that others of its task are compared with; empty: the first of each grid point
   EpochChoice epoch;
-};
-
-struct Published {
-  double value = 0;
-  std::optional<double> spread = {};  // standard deviation over the source's runs
-  std::string source = {};
-  std::optional<double> minutes = {};  // of training
-  int64_t epoch = 0;                   // that it is of; 0: of the end of training
-  std::optional<int64_t> runs = {};    // that it is the mean of
 };
 
 struct TableRow {

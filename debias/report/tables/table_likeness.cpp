@@ -10,12 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/data_seed.h"
 #include "debias/core/error.h"
 #include "debias/core/flattened.h"
 #include "debias/core/training_keys.h"
 #include "debias/report/data_draw.h"
-#include "debias/report/recipe_text.h"
 
 namespace debias {
 namespace {
@@ -48,18 +46,13 @@ std::string option_text(const OptionTexts& options, const std::string& key) {
 }
 
 OptionTexts data_options(const RunRecord& run, const std::string& split) {
-  OptionTexts options;
-  const Config* data = run.config.find("data");
-  const Config* section = data == nullptr ? nullptr : data->find(split);
-  if (section == nullptr || !section->is_map()) return options;
-  const bool files = text_at_path(*section, {"name"}) == "image_folder";  // other folders may hold other images
-  for (const auto& [key, value] : flattened(*section)) {
-    if (files || key != "root") options[key] = value;
-  }
+  const DataFacts& data = run.recipe.data_of(split);
+  OptionTexts options = data.options;
+  if (data.name != "image_folder") options.erase("root");  // other folders may hold other images
   return options;
 }
 
-OptionTexts data_name(const RunRecord& run) { return {{"name", text_at_path(run.config, {"data", "train", "name"})}}; }
+OptionTexts data_name(const RunRecord& run) { return {{"name", run.recipe.data_of("train").name}}; }
 
 std::string count_text(const RunRecord& run, const std::string& split) {
   return fmt::format("{}", value_or(run.data_sets.at(split), "count", int64_t{0}));
@@ -222,19 +215,18 @@ void require_setting_alike(const ComparedRow& row, const RunRecord& first, const
 }
 
 // A section of the run's data with the seed that it was opened with.
-Config as_opened(const Config& section, const RunRecord& run) {
+Json as_opened(const RunRecord& run, const DataFacts& data) {
+  Json section = data.section;
   int64_t seed = 0;
-  if (!follows_run_seed(section) || !parse_integer(run.seed(), &seed)) return section;
-  return with_run_seed(section, static_cast<uint64_t>(seed), "data");
+  if (data.follows_seed() && parse_integer(run.seed(), &seed)) section["seed"] = seed;
+  return section;
 }
 
 // A split that `debias eval` was given in place of the run's own, as JSON; empty if it evaluated the run's.
 std::string other_split(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
   const auto judged = record.judged.find(split);
   if (judged == record.judged.end() || !judged->is_object()) return "";
-  const Config* data = run.config.find("data");
-  const Config* section = data == nullptr ? nullptr : data->find(split);
-  const Json own = section == nullptr ? Json::object() : as_opened(*section, run).to_json();
+  const Json own = as_opened(run, run.recipe.data_of(split));
   const auto is_other = [&](const auto& entry) {
     const auto found = own.find(entry.key());
     return found != own.end() && *found != entry.value();
@@ -333,7 +325,7 @@ std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, 
 }
 
 std::string judged_batch(const RunRecord& run, const std::string& metric) {
-  return split_of(metric).name == "neighbour_acc" ? text_at_path(run.config, {"train", "batch_size"}) : "";
+  return split_of(metric).name == "neighbour_acc" ? run.recipe.batch_size : "";
 }
 
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading) {

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "debias/core/error.h"
-#include "debias/report/recipe_text.h"
 
 namespace debias {
 namespace {
@@ -24,7 +23,7 @@ bool is_own(const EvaluationRecord& record, const TableReading& reading) {
 
 double read_epoch(const RunRecord& run, const TableReading& reading) {
   if (reading.epoch.which == TableEpoch::kNumber) return static_cast<double>(reading.epoch.number);
-  return reading.epoch.which == TableEpoch::kSelected ? selected_epoch(run) : static_cast<double>(run.epochs);
+  return reading.epoch.which == TableEpoch::kSelected ? selected_epoch(run) : static_cast<double>(run.recipe.epochs);
 }
 
 // Value of an epoch line; NaN if there is none.
@@ -55,10 +54,8 @@ void add_epochs(const RunRecord& run, const std::string& metric, std::set<double
 
 }  // namespace
 
-std::string select_of(const RunRecord& run) { return text_at_path(run.config, {"evaluate", "select"}); }
-
 double selected_epoch(const RunRecord& run) {
-  const auto found = run.history.by_epoch.find(select_of(run));
+  const auto found = run.history.by_epoch.find(run.recipe.select);
   if (found == run.history.by_epoch.end()) return 0;
   double best = -std::numeric_limits<double>::infinity(), epoch = 0;
   for (size_t i = 0; i < found->second.x.size(); ++i) {
@@ -83,7 +80,7 @@ EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked)
   const auto runs = runs_of_rows(compared);
   // Older programs took a metric of which less is better, and kept its worst epoch.
   const auto has_select = [&](const RunRecord* run) {
-    return select_of(*run).starts_with("valid.") && !compared.titles->lower_is_better(select_of(*run));
+    return run->recipe.select.starts_with("valid.") && !compared.titles->lower_is_better(run->recipe.select);
   };
   if (asked.which == TableEpoch::kAuto) {
     return {!runs.empty() && std::ranges::all_of(runs, has_select) ? TableEpoch::kSelected : TableEpoch::kLast};
@@ -100,7 +97,7 @@ std::string epoch_words(const ComparedRuns& compared, const TableReading& readin
   if (reading.epoch.which == TableEpoch::kNumber) return fmt::format("epoch {}", reading.epoch.number);
   if (reading.epoch.which == TableEpoch::kLast) return "last epoch";
   std::set<std::string> selects;
-  for (const RunRecord* run : runs_of_rows(compared)) selects.insert(select_of(*run));
+  for (const RunRecord* run : runs_of_rows(compared)) selects.insert(run->recipe.select);
   std::string words = "epoch chosen by ";
   for (const auto& select : selects) words += (select == *selects.begin() ? "" : ", ") + select;
   return words;

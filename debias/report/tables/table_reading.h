@@ -30,9 +30,7 @@ struct TableReading {
 EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked);
 std::string epoch_words(const ComparedRuns& compared, const TableReading& reading);
 
-// The metric of held-out images that chooses a run's epoch; "" where none does.
-std::string select_of(const RunRecord& run);
-// The epoch at which it is highest; 0 where it was never measured.
+// The epoch at which the recipe's `select` is highest; 0 where it was never measured.
 double selected_epoch(const RunRecord& run);
 
 // All runs of all rows.
