@@ -46,7 +46,7 @@ std::string eval_lines(const std::string& protocol, const EvaluationResult& resu
 }
 
 // Options of protocols, and which bias labels are aligned, are all that a word may say of a table.
-Config table_options(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested) {
+ChosenProtocols table_options(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested) {
   const EvalWords words = sort_eval_words(arguments.words, !arguments.data.name.empty(), requested);
   if (!words.recipe.empty() && !words.recipe.front().starts_with("evaluate.groups.")) {
     throw usage_error("eval: '{}' belongs to a run's recipe, and a feature table has none; leave it out", words.recipe.front());
@@ -58,14 +58,18 @@ Config table_options(const EvalArguments& arguments, std::vector<RequestedProtoc
     const std::string name = find_entry(protocol_registry(), protocol.name, "protocol").name;
     if (!protocol.options.entries().empty()) options.overlay(Config::map({{name, protocol.options}}));
   }
-  return options;
+  ChosenProtocols chosen;
+  for (const auto& [name, section] : options.entries()) {
+    chosen.written.push_back(read_protocol(find_entry(protocol_registry(), name, "protocol"), section));
+  }
+  return chosen;
 }
 
 int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested, const std::optional<Condition>& condition) {
   if (!arguments.data.name.empty() || !arguments.data.root.empty() || !arguments.labels.empty() || arguments.predictions) {
     throw usage_error("eval: --data, --root, --labels and --predictions need a run; a feature table has its own rows and columns");
   }
-  const Config options = table_options(arguments, requested);
+  const ChosenProtocols options = table_options(arguments, requested);
   std::vector<std::string> names;
   for (const auto& protocol : requested) names.push_back(find_entry(protocol_registry(), protocol.name, "protocol").name);
   const auto progress = terminal_progress();

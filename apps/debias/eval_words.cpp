@@ -71,7 +71,7 @@ EvalWords sort_eval_words(const std::vector<std::string>& words, bool names_data
                         typed[0].entry->options.front().name);
     }
   }
-  for (const TypedProtocol& protocol : typed) protocol.entry->check(protocol.request.options);
+  for (const TypedProtocol& protocol : typed) protocol.entry->read(protocol.request.options);
   return sorted;
 }
 

@@ -143,9 +143,7 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   if (arguments.root.empty()) throw usage_error("eval sentences: no root is given; add --root DIR, a folder with the sentence sets");
   std::optional<Condition> condition;
   if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
-  const Config options = task_options(arguments);
-  const auto& protocol = protocol_for(SampleKind::kSentences, "sentences");
-  protocol.check(options);
+  const ChosenProtocol chosen = read_protocol(protocol_for(SampleKind::kSentences, "sentences"), task_options(arguments));
   std::vector<SentenceRun> runs;
   runs.push_back(open_sentence_run(arguments.run, arguments.which, arguments.untrained));
   for (const auto& path : arguments.with) runs.push_back(open_sentence_run(path, arguments.which, arguments.untrained));
@@ -153,12 +151,12 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   const auto progress = terminal_progress();
   const LoadedRun& first = runs.front().run;
   const EvaluationInput input = task_input(runs, arguments, *progress, *log);
-  EvaluationResult result = EvaluationCache(input, *progress).judge(protocol.name, options);
+  EvaluationResult result = EvaluationCache(input, *progress).judge(chosen);
   for (const auto& note : result.notes) log->warn("eval: " + note);
   const EvaluationRecord record = with_judged(result.record, first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", first.checkpoint}, {"epoch", record.epoch}};
-    out["protocols"][protocol.name] = to_json(record);
+    out["protocols"][chosen.name] = to_json(record);
     print_json(out);
   } else {
     print_lines(fmt::format("{} ({}), {} dimensions{}{}\n{}", first.checkpoint,
@@ -167,8 +165,8 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   }
   if (!first.folder.empty()) {
     const EvaluationFiles files(first.folder, kind_of(arguments, first.checkpoint));
-    result.record = beside_other_tasks(files.path(protocol.name) + ".json", record, *log);
-    files.write(protocol.name, result, result.record, Thumbnails::kKeep);
+    result.record = beside_other_tasks(files.path(chosen.name) + ".json", record, *log);
+    files.write(chosen.name, result, result.record, Thumbnails::kKeep);
   }
   if (condition) check_condition(*condition, record.metrics);
   return 0;

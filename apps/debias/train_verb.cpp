@@ -203,7 +203,7 @@ int run_train(const TrainArguments& arguments) {
   input.existing = existing_of(arguments);
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
   if (is_agent_recipe(config)) return train_one_agent(arguments, config, input);
-  input.recipe = read_checked_recipe(config);
+  input.recipe = read_recipe(config);
   if (arguments.seeds) return train_with_seeds(arguments, config);
   const bool is_rank = is_launched();
   if (!is_rank && arguments.ranks > 1 && !arguments.meeting.rendezvous.empty()) {

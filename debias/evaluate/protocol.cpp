@@ -4,7 +4,6 @@
 #include <array>
 
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/prediction_marks.h"
@@ -44,22 +43,17 @@ const Features& EvaluationCache::of(const std::string& name, const std::shared_p
 
 const Features& EvaluationCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
 
-const EvaluationResult& EvaluationCache::judge(const std::string& protocol, const Config& options) {
-  const auto& entry = protocol_for(input_.samples(), protocol);
-  const std::string key = entry.name + " " + options.to_json().dump();
+const EvaluationResult& EvaluationCache::judge(const ChosenProtocol& protocol) {
+  const auto& entry = protocol_for(input_.samples(), protocol.entry->name);
+  const std::string key = entry.name + " " + protocol.section.to_json().dump();
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
-  EvaluationResult result = entry.run(input_, *this, options, progress_);
+  EvaluationResult result = entry.run(input_, *this, protocol.options, progress_);
   if (const auto train = features_.find("train"); train != features_.end() && train->second.unreadable > 0) {
     result.record.counts.front().second = std::ssize(train->second.indices);
     result.notes.push_back(fmt::format("{}: {} of {} training images cannot be read and are left out; debias data check names them",
                                        entry.name, train->second.unreadable, input_.train->size()));
   }
   return results_.emplace(key, std::move(result)).first->second;
-}
-
-const EvaluationResult& EvaluationCache::judge(const std::string& protocol) {
-  const Config* options = protocol_options_.find(protocol_for(input_.samples(), protocol).name);
-  return judge(protocol, options == nullptr ? Config::map() : *options);
 }
 
 std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
@@ -69,10 +63,7 @@ std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
   return splits;
 }
 
-const Alignment& EvaluationCache::alignment() {
-  const Config* section = protocol_options_.find("groups");
-  return alignment(section == nullptr ? AlignedChoice() : GroupsOptions::table().read(*section, "groups").aligned());
-}
+const Alignment& EvaluationCache::alignment() { return alignment(protocols_.of("groups").as<GroupsOptions>().aligned()); }
 
 const Alignment& EvaluationCache::alignment(const AlignedChoice& choice) {
   const std::string key = options_detail::Field<AlignedChoice>::emit(choice).to_json().dump();

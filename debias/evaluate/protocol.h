@@ -20,6 +20,7 @@
 #include "debias/data/sample_kind.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/alignment.h"
+#include "debias/evaluate/chosen.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
 #include "debias/results/evaluation_record.h"
@@ -84,12 +85,12 @@ struct EvaluationResult {
 // outlive it.
 class EvaluationCache {
  public:
-  // `protocol_options`: options by registered names, for protocols that other protocols request.
-  EvaluationCache(const EvaluationInput& input, Progress& progress, Config protocol_options = Config::map())
-      : input_(input), progress_(progress), protocol_options_(std::move(protocol_options)) {}
-  // Runs a registered protocol once per set of options. The second form takes the options of this call.
-  const EvaluationResult& judge(const std::string& protocol, const Config& options);
-  const EvaluationResult& judge(const std::string& protocol);
+  // `protocols`: their options in this call, for protocols that other protocols request, too.
+  EvaluationCache(const EvaluationInput& input, Progress& progress, ChosenProtocols protocols = {})
+      : input_(input), progress_(progress), protocols_(std::move(protocols)) {}
+  // Runs a protocol once per set of options. The second form takes the options of this call.
+  const EvaluationResult& judge(const ChosenProtocol& protocol);
+  const EvaluationResult& judge(const std::string& protocol) { return judge(protocols_.of(protocol)); }
   const Features& train() { return of("train", input_.train); }
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
@@ -106,7 +107,7 @@ class EvaluationCache {
 
   const EvaluationInput& input_;
   Progress& progress_;
-  Config protocol_options_;
+  ChosenProtocols protocols_;
   std::map<std::string, Features> features_;
   std::map<std::string, EvaluationResult> results_;  // by protocol and options
   std::map<std::string, Alignment> alignments_;      // by the choice

@@ -33,14 +33,17 @@ void require_labels(const EvaluationInput& input, const std::string& protocol) {
 
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
-                    EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Config&, Progress&),
+                    EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Options&, Progress&),
                     std::vector<Metric> metrics, Needs needs = Needs::kLabels) {
-  const auto check = [name](const Config& section) { Options::table().read(section, name); };
-  const auto check_data = [name, needs](const EvaluationInput& input, const Config&) {
+  const auto read = [name](const Config& section) { return std::any(Options::table().read(section, name)); };
+  const auto run_with = [run](const EvaluationInput& input, EvaluationCache& cache, const std::any& options, Progress& progress) {
+    return run(input, cache, std::any_cast<const Options&>(options), progress);
+  };
+  const auto check_data = [name, needs](const EvaluationInput& input, const std::any&) {
     if (needs != Needs::kSamples) require_labels(input, name);
     if (needs == Needs::kBiasValues) require_bias_values(input, name);
   };
-  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), run, check, check_data};
+  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), read, run_with, check_data};
 }
 
 ProtocolEntry neighbours_entry() {
@@ -54,7 +57,6 @@ ProtocolEntry neighbours_entry() {
 ProtocolEntry sentences_entry() {
   ProtocolEntry of_tasks = entry<SentencesProtocolOptions>("sentences", {}, "six tasks for sentence vectors (Kiros et al. 2015)",
                                                            run_sentence_tasks, sentence_task_metrics(), Needs::kSamples);
-  of_tasks.check = [](const Config& section) { read_sentences_options(section); };
   of_tasks.reads = SampleKind::kSentences;
   of_tasks.is_of_splits = false;
   return of_tasks;
@@ -63,7 +65,9 @@ ProtocolEntry sentences_entry() {
 ProtocolEntry low_shot_entry() {
   ProtocolEntry of_draws = entry<LowShotOptions>("low_shot", {}, "linear classifier on the frozen features of few labelled training images",
                                                  run_low_shot, low_shot_metrics());
-  of_draws.check_data = check_low_shot_data;
+  of_draws.check_data = [](const EvaluationInput& input, const std::any& options) {
+    check_low_shot_data(input, std::any_cast<const LowShotOptions&>(options));
+  };
   return of_draws;
 }
 

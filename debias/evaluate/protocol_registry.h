@@ -1,6 +1,7 @@
 // Evaluation protocols by name (`debias eval knn,linear_dcl RUN`).
 #pragma once
 
+#include <any>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,10 +20,10 @@ struct ProtocolEntry {
   std::string summary;
   std::vector<Metric> metrics;  // that its results may have
   std::vector<OptionSpec> options;
-  std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
-  std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
+  std::function<std::any(const Config& section)> read;  // options, of the protocol's own type; usage errors
+  std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const std::any& options, Progress&)> run;
   // Errors of data sets that lack the labels or bias labels that it needs, or the images that its options need.
-  std::function<void(const EvaluationInput&, const Config& options)> check_data;
+  std::function<void(const EvaluationInput&, const std::any& options)> check_data;
   SampleKind reads = SampleKind::kImages;
   bool is_of_splits = true;  // its metrics are of the run's valid and test set; else of data of its own, and have no split in front
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "debias/core/philox.h"
+#include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/features/table_dataset.h"
 
@@ -85,7 +86,8 @@ FixedEvaluation judged(EvaluationInput input, Classifier classifier, bool probe,
   const at::NoGradGuard no_grad;
   input.classifier = std::move(classifier);
   EvaluationCache cache(input, progress);
-  return {cache.judge("groups"), cache.judge("geometry", Config::map({{"bias_probe", Config::boolean(probe)}}))};
+  const Config of_geometry = Config::map({{"bias_probe", Config::boolean(probe)}});
+  return {cache.judge("groups"), cache.judge(read_protocol(protocol_for(input.samples(), "geometry"), of_geometry))};
 }
 
 // What an erasure of the label's part costs.

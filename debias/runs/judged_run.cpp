@@ -4,11 +4,9 @@
 #include <set>
 
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
 #include "debias/data/name_table.h"
-#include "debias/evaluate/protocol_registry.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/train/recipe/recipe.h"
 
@@ -109,14 +107,6 @@ void DataWatch::watch(const std::string& split, const ChosenData& data, const Sa
     if (said_.insert(remark).second) log_.info(remark);
   }
   record_.sets[split] = fingerprint(samples, data, verify_, progress_);
-}
-
-Config protocol_options(const Recipe& recipe) {
-  Config options = Config::map();
-  for (const auto& [name, section] : recipe.protocol_options.entries()) {
-    options.set(find_entry(protocol_registry(), name, "protocol", section.prefix()).name, section);
-  }
-  return options;
 }
 
 EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,

@@ -49,9 +49,6 @@ std::vector<std::string> roots_of(const JudgedData& data);
 // count, because it has no single value.
 double training_temperature(const Config& resolved_recipe);
 
-// The sections `evaluate.PROTOCOL` of a recipe, by the registered names of protocols.
-Config protocol_options(const Recipe& recipe);
-
 // Opens data sets, logs what their readers left out, and records their fingerprints.
 class DataWatch {
  public:

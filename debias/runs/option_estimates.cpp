@@ -25,10 +25,7 @@ MetricValue measured_prior(const OptionSource& source, const EvaluationInput& in
   return {source.bound_metric(), prior_by_views(input, kPriorImages, progress).tau_plus};
 }
 
-MacroAucOptions macro_auc_options(const Recipe& recipe) {
-  const Config* options = recipe.protocol_options.find("macro_auc");
-  return MacroAucOptions::table().read(options == nullptr ? Config::map() : *options, "evaluate: macro_auc");
-}
+MacroAucOptions macro_auc_options(const Recipe& recipe) { return recipe.protocol_options.of("macro_auc").as<MacroAucOptions>(); }
 
 double macro_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   EvaluationCache cache(input, progress);

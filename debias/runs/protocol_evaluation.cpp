@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "debias/core/error.h"
-#include "debias/core/nearest_name.h"
-#include "debias/core/registry.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
 
@@ -16,7 +13,6 @@ ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::st
     : recipe_(recipe),
       protocols_(std::move(protocols)),
       data_(std::move(data)),
-      options_(protocol_options(recipe)),
       input_(std::move(input)),
       progress_(progress),
       log_(log),
@@ -24,7 +20,7 @@ ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::st
 
 std::vector<std::pair<std::string, double>> ProtocolEvaluation::after_epoch(const EpochEnd& end) {
   take(end.model);
-  EvaluationCache cache(input_, progress_, options_);
+  EvaluationCache cache(input_, progress_, recipe_.protocol_options);
   NamedMetrics metrics;
   for (const auto& protocol : protocols_) {
     const EvaluationResult& result = cache.judge(protocol);
@@ -42,22 +38,6 @@ void ProtocolEvaluation::keep(const std::string& protocol, const EvaluationResul
   files_.write(name, result, record, end.epoch == end.epochs ? Thumbnails::kReplace : Thumbnails::kKeep);
   for (const auto& note : result.notes) {
     if (said_.insert(note).second) log_.warn(note);
-  }
-}
-
-void check_protocol_options(const Recipe& recipe) {
-  const SampleKind samples = recipe.train_data.entry->samples;
-  for (const auto& name : recipe.evaluate.protocols()) protocol_for(samples, name, "evaluate: ");
-  for (const auto& [name, section] : recipe.protocol_options.entries()) {
-    const auto& entry = protocol_for(samples, name, section.prefix());
-    std::vector<std::string> known;
-    for (const auto& spec : entry.options) known.push_back(spec.name);
-    for (const auto& [key, value] : section.entries()) {
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
-        throw usage_error("{}evaluate: {}: unknown option '{}'{}", value.prefix(), name, key, suggestion(key, known));
-      }
-    }
-    entry.check(section);
   }
 }
 

@@ -31,7 +31,6 @@ class ProtocolEvaluation : public TrainObserver {
   Recipe recipe_;
   std::vector<std::string> protocols_;
   JudgedData data_;
-  Config options_;  // by registered names of protocols
   EvaluationInput input_;
   Progress& progress_;
   Log& log_;
@@ -42,9 +41,6 @@ class ProtocolEvaluation : public TrainObserver {
   EvaluationFiles files_;
   std::set<std::string> said_;  // notes that were logged
 };
-
-// Checks `evaluate.protocols`. Usage error: an unknown name or option, or a protocol that does not fit the recipe's samples.
-void check_protocol_options(const Recipe& recipe);
 
 // `evaluate.select` keeps the epoch with the largest value. Usage error for a metric whose largest value is not the best.
 void require_more_is_better(const std::string& select);

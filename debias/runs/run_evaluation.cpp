@@ -17,31 +17,23 @@ namespace {
 
 using RecipeChanges = decltype(EvaluationRecord::recipe_changes);
 
-struct FoundProtocol {
-  const ProtocolEntry& entry;
-  std::string asked;  // its name or an alias
-  Config options;
-};
-
-std::vector<FoundProtocol> found_protocols(const std::vector<RequestedProtocol>& requested) {
-  std::vector<FoundProtocol> found;
+std::vector<ChosenProtocol> chosen_protocols(const std::vector<RequestedProtocol>& requested) {
+  std::vector<ChosenProtocol> chosen;
   for (const auto& [name, options] : requested) {
-    const ProtocolEntry& entry = find_entry(protocol_registry(), name, "protocol", "eval: ");
-    entry.check(options);
-    found.push_back({entry, name, options});
+    chosen.push_back(read_protocol(find_entry(protocol_registry(), name, "protocol", "eval: "), options, name));
   }
-  return found;
+  return chosen;
 }
 
 // The run's recipe with what it is evaluated by. Overrides of data sets say where the data lie, and change no evaluation.
-Config evaluated_recipe(const Config& recipe, const EvaluationRequest& request, const std::vector<FoundProtocol>& protocols) {
+Config evaluated_recipe(const Config& recipe, const EvaluationRequest& request, const std::vector<ChosenProtocol>& protocols) {
   Config evaluated = recipe;
   for (const auto& word : request.overrides) {
     if (!word.starts_with("data.")) evaluated.assign(word);
   }
-  for (const FoundProtocol& protocol : protocols) {
-    if (protocol.options.entries().empty()) continue;
-    evaluated.overlay(Config::map({{"evaluate", Config::map({{protocol.entry.name, protocol.options}})}}));
+  for (const ChosenProtocol& protocol : protocols) {
+    if (protocol.section.entries().empty()) continue;
+    evaluated.overlay(Config::map({{"evaluate", Config::map({{protocol.entry->name, protocol.section}})}}));
   }
   return evaluated;
 }
@@ -61,29 +53,25 @@ RecipeChanges changes_between(const Config& recipe, const Config& evaluated) {
 }
 
 // Of the options of protocols only its own and those of the one whose predictions it has evaluated.
-RecipeChanges changes_of(const FoundProtocol& protocol, const EvaluationRecord& record, RecipeChanges changes) {
+RecipeChanges changes_of(const ChosenProtocol& protocol, const EvaluationRecord& record, RecipeChanges changes) {
   constexpr std::string_view kEvaluate = "evaluate.";
   std::erase_if(changes, [&](const auto& change) {
     const size_t dot = change.first.find('.', kEvaluate.size());
     if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
     const std::string name = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
-    return name != protocol.entry.name && name != protocol.asked && !record.judges_predictions_of(name);
+    return name != protocol.entry->name && name != protocol.name && !record.judges_predictions_of(name);
   });
   return changes;
 }
 
-// The recipe's options with the requested ones laid over them, by the protocols' registered names; `protocols` then have them all.
-Config merged_options(const Recipe& recipe, std::vector<FoundProtocol>& protocols) {
-  Config options = protocol_options(recipe);
-  for (FoundProtocol& protocol : protocols) {
-    const Config* written = options.find(protocol.entry.name);
-    Config all = written == nullptr ? Config::map() : *written;
-    all.overlay(protocol.options);
-    protocol.entry.check(all);
-    protocol.options = all;
-    options.set(protocol.entry.name, std::move(all));
+// The recipe's options with the requested ones laid over them; `protocols` then have them all.
+ChosenProtocols merged_options(const Recipe& recipe, std::vector<ChosenProtocol>& protocols) {
+  ChosenProtocols all = recipe.protocol_options;
+  for (ChosenProtocol& protocol : protocols) {
+    protocol = protocol.over(all.of(protocol.name));
+    all.written.push_back(protocol);
   }
-  return options;
+  return all;
 }
 
 void require_added(const std::string& file, const EvaluationInput& input, const DataWatch& watch) {
@@ -99,11 +87,11 @@ void require_added(const std::string& file, const EvaluationInput& input, const 
 }
 
 // Evaluations lie in the run folder, and so may labels.
-void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const std::vector<FoundProtocol>& protocols,
+void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const std::vector<ChosenProtocol>& protocols,
                      const JudgedData& data, const std::string& labels) {
   refuse_run_inside_data(run.folder, roots_of(data));
-  for (const FoundProtocol& protocol : protocols) {
-    const std::string path = files.path(protocol.entry.name);
+  for (const ChosenProtocol& protocol : protocols) {
+    const std::string path = files.path(protocol.entry->name);
     for (const auto& [split, set] : data.sets()) {
       refuse_overwriting("eval", {path + ".json", path + ".csv"}, files_named_in(set->section));
     }
@@ -120,7 +108,7 @@ NamedMetrics RunEvaluation::metrics() const {
 }
 
 RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log) {
-  std::vector<FoundProtocol> protocols = found_protocols(request.protocols);
+  std::vector<ChosenProtocol> protocols = chosen_protocols(request.protocols);
   const c10::Device device = resolve_device(request.device);
   LoadedRun run = load_run(request.run, request.which);
   require_image_run(run);
@@ -146,9 +134,9 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
   RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
-  for (const FoundProtocol& protocol : protocols) {
-    const std::string& name = protocol.entry.name;
-    EvaluationResult result = cache.judge(name, protocol.options);
+  for (const ChosenProtocol& protocol : protocols) {
+    const std::string& name = protocol.entry->name;
+    EvaluationResult result = cache.judge(protocol);
     result.record = with_judged(result.record, run.checkpoint, run.epoch, data);
     result.record.accepted_changes = accepted;
     result.record.bias_values = watch.added_bias_values();

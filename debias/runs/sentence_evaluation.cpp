@@ -35,7 +35,7 @@ class SentenceEvaluation final : public ProtocolEvaluation {
       if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
     }
     take(model);
-    EvaluationCache cache(input_, progress_, options_);
+    EvaluationCache cache(input_, progress_, recipe_.protocol_options);
     for (const auto& protocol : protocols_) {
       if (!protocol_for(SampleKind::kSentences, protocol).is_of_splits) continue;  // debias eval sentences --untrained evaluates tasks
       EvaluationResult result = cache.judge(protocol);
@@ -164,7 +164,6 @@ EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData&
 
 std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
                                                         DataWatch& watch, Progress& progress, Log& log) {
-  check_protocol_options(recipe);
   require_more_is_better(recipe.evaluate.select());
   if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());

@@ -19,8 +19,8 @@ EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData&
 // An observer with the protocols of `evaluate.protocols`; without any, `neighbours` if there are evaluated sets. Null if nothing is
 // evaluated. Metrics of the untrained encoder by protocols of splits are logged before training, and stored as
 // RUN/evaluation/PROTOCOL-untrained.json. Books with fewer sentences than a batch are left out, and named before training, as is a book
-// that is trained on, too, or that is in both sets where `select` chooses. Usage errors: protocols that do not apply to sentences; a
-// `select` without a valid set; those of sentences_for_evaluation().
+// that is trained on, too, or that is in both sets where `select` chooses. Usage errors: a `select` without a valid set; those of
+// sentences_for_evaluation().
 std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
                                                         DataWatch& watch, Progress& progress, Log& log);
 

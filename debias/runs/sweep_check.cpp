@@ -152,7 +152,7 @@ class SweepCheck {
 
   CheckedPoint of_encoders(size_t number, const Config& config) {
     TrainInput input;
-    input.recipe = read_checked_recipe(config);
+    input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
     require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);

@@ -23,7 +23,7 @@ void require_unseen_rows(const EvaluationInput& input, const std::vector<std::st
 }
 
 EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input, const std::vector<std::string>& protocols,
-                         const Config& options, Progress& progress, Log& log) {
+                         const ChosenProtocols& options, Progress& progress, Log& log) {
   require_unseen_rows(input, protocols, table);
   for (const auto& remark : table.remarks) log.info(remark);
   EvaluationCache cache(input, progress, options);
@@ -35,12 +35,12 @@ EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input
 }  // namespace
 
 EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::vector<std::string>& protocols,
-                              const Config& options, Progress& progress, Log& log) {
+                              const ChosenProtocols& options, Progress& progress, Log& log) {
   const FeatureTable table = open_feature_table(files, columns);
   return evaluated(table, table_input(table, kTableSeed), protocols, options, progress, log);
 }
 
-EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const Config& options,
+EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const ChosenProtocols& options,
                                      Progress& progress, Log& log) {
   const FixRecipe recipe = read_fix_recipe(folder);
   const FixedModel model = read_fixed(folder);

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/features/feature_table.h"
@@ -17,13 +16,12 @@ struct EvaluatedTable {
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
 };
 
-// `protocols` are registered names, `options` their options by these names. Usage error: a protocol that fits a classifier, on a table of
-// training rows alone.
+// `protocols` are registered names. Usage error: a protocol that fits a classifier, on a table of training rows alone.
 EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::vector<std::string>& protocols,
-                              const Config& options, Progress& progress, Log& log);
+                              const ChosenProtocols& options, Progress& progress, Log& log);
 
 // Evaluates the table of the folder with features corrected by the layer, and with the head as classifier.
-EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const Config& options,
+EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const ChosenProtocols& options,
                                      Progress& progress, Log& log);
 
 }  // namespace debias

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/data/name_table.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/evaluate/accuracy.h"
@@ -20,12 +19,6 @@
 
 namespace debias {
 namespace {
-
-std::vector<std::string> registered(const std::vector<std::string>& protocols) {
-  std::vector<std::string> names;
-  for (const auto& name : protocols) names.push_back(find_entry(protocol_registry(), name, "protocol").name);
-  return names;
-}
 
 class TrainingEvaluation final : public ProtocolEvaluation {
  public:
@@ -79,15 +72,13 @@ bool measures(const ProtocolEntry& protocol, const std::string& metric) {
 // leaves these out and says so before training, `stop` rejects them.
 std::vector<std::string> possible_protocols(const Recipe& recipe, const EvaluationInput& input, Log& log) {
   std::vector<std::string> possible;
-  const Config options = protocol_options(recipe);
-  for (const auto& name : registered(recipe.evaluate.protocols())) {
-    const auto& entry = find_entry(protocol_registry(), name, "protocol");
+  for (const auto& name : recipe.evaluate.protocols()) {
+    const ChosenProtocol protocol = recipe.protocol_options.of(name);
     try {
-      const Config* own = options.find(entry.name);
-      entry.check_data(input, own == nullptr ? Config::map() : *own);
-      possible.push_back(name);
+      protocol.entry->check_data(input, protocol.options);
+      possible.push_back(protocol.entry->name);
     } catch (const Error& error) {
-      if (recipe.evaluate.on_error() == EvaluationFailure::kStop || measures(entry, recipe.evaluate.select())) throw;
+      if (recipe.evaluate.on_error() == EvaluationFailure::kStop || measures(*protocol.entry, recipe.evaluate.select())) throw;
       log.warn(fmt::format("evaluate: this run is not evaluated by {}", error.what()));
     }
   }
@@ -98,7 +89,6 @@ std::vector<std::string> possible_protocols(const Recipe& recipe, const Evaluati
 
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
                                                         DataWatch& watch, Progress& progress, Log& log) {
-  check_protocol_options(recipe);
   require_more_is_better(recipe.evaluate.select());
   const bool has_protocols = !recipe.evaluate.protocols().empty(), has_test = recipe.test_data.has_value();
   if (!has_protocols && !recipe.evaluate.select().empty()) {
@@ -121,7 +111,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
   }
   std::vector<std::string> protocols = possible_protocols(recipe, input, log);
   if (protocols.empty() && !recipe.classifier) return nullptr;
-  if (has_protocols) EvaluationCache(input, progress, protocol_options(recipe)).alignment();  // rejects names that training does not have
+  if (has_protocols) EvaluationCache(input, progress, recipe.protocol_options).alignment();  // rejects names that training does not have
   input.training_temperature = training_temperature(resolved);
   return std::make_shared<TrainingEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(input), progress,
                                               log);

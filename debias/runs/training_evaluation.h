@@ -19,8 +19,8 @@ namespace debias {
 // A protocol is left out if the data lack its labels or bias labels, with a line in `log` before training. With `evaluate.on_error: stop`,
 // or if `evaluate.select` needs the protocol, its own error is thrown.
 //
-// Null if there is nothing to evaluate. Opens the test (and valid) set. Usage error for unknown protocols or options, a missing test set,
-// or a `select` without a valid set. `resolved` is the recipe with all defaults.
+// Null if there is nothing to evaluate. Opens the test (and valid) set. Usage error for a missing test set, or a `select` without a valid
+// set. `resolved` is the recipe with all defaults.
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
                                                         DataWatch& watch, Progress& progress, Log& log);
 

@@ -1,10 +1,8 @@
 #include "debias/runs/training_setup.h"
 
-#include "debias/core/mistakes.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/runs/judged_run.h"
 #include "debias/runs/option_estimates.h"
-#include "debias/runs/protocol_evaluation.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/runs/training_evaluation.h"
 
@@ -22,15 +20,6 @@ void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) 
 }
 
 }  // namespace
-
-Recipe read_checked_recipe(const Config& config) {
-  Mistakes mistakes;
-  Recipe recipe;
-  const bool is_read = mistakes.collect([&] { recipe = read_recipe(config); });
-  if (is_read) mistakes.collect([&] { check_protocol_options(recipe); });
-  mistakes.throw_if_any();
-  return recipe;
-}
 
 TrainingSetup set_up_training(TrainInput input) {
   DataWatch watch(input.recipe.verify, *input.progress, *input.log);

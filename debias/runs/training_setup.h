@@ -2,7 +2,7 @@
 // observers.
 //
 //   TrainInput input;
-//   input.recipe = read_checked_recipe(read_recipe_config("demo/infonce", {"train.epochs=2", "output=runs/mine"}));
+//   input.recipe = read_recipe(read_recipe_config("demo/infonce", {"train.epochs=2", "output=runs/mine"}));
 //   const TrainResult result = train(set_up_training(std::move(input)).input);
 #pragma once
 
@@ -10,9 +10,6 @@
 #include "debias/train/loop/trainer.h"
 
 namespace debias {
-
-// The recipe, checked as far as possible without its data. One usage error names all mistakes (core/mistakes.h).
-Recipe read_checked_recipe(const Config& config);
 
 struct TrainingSetup {
   TrainInput input;

@@ -13,7 +13,8 @@ namespace debias {
 
 EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml) {
   EvaluationCache features(input, Progress::silent());
-  return find_entry(protocol_registry(), protocol, "protocol").run(input, features, options(yaml), Progress::silent());
+  const ProtocolEntry& entry = find_entry(protocol_registry(), protocol, "protocol");
+  return entry.run(input, features, entry.read(options(yaml)), Progress::silent());
 }
 
 namespace {
@@ -83,8 +84,8 @@ TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
 
 TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
   const auto& entry = find_entry(protocol_registry(), GetParam(), "protocol");
-  EXPECT_NO_THROW(entry.check(Config()));
-  EXPECT_NE(usage_error_of([&] { entry.check(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
+  EXPECT_NO_THROW(entry.read(Config()));
+  EXPECT_NE(usage_error_of([&] { entry.read(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
   EXPECT_FALSE(entry.options.empty());
 }
 

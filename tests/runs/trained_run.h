@@ -40,7 +40,7 @@ inline TrainResult train_into(const std::string& folder, const std::string& reci
                               Log& log = Log::silent()) {
   words.push_back("output=" + folder);
   TrainInput input;
-  input.recipe = read_checked_recipe(recipe_with(recipe, words));
+  input.recipe = read_recipe(recipe_with(recipe, words));
   input.log = &log;
   return train(set_up_training(std::move(input)).input);
 }

@@ -34,8 +34,10 @@ class CheckIncludes(unittest.TestCase):
     def test_refuses_an_edge_that_points_back_and_names_file_and_line(self):
         self.assert_refused("debias/data/a.cpp", '#include <vector>\n#include "debias/loader/loader.h"\n', "debias/data/a.cpp:2:", "debias/loader")
 
-    def test_refuses_an_edge_between_train_and_evaluate(self):
+    def test_refuses_an_edge_between_train_and_evaluate_except_of_recipes(self):
         self.assert_refused("debias/train/a.h", '#include "debias/evaluate/protocols/knn.h"\n', "debias/train/a.h:1:")
+        self.assert_refused("debias/train/loop/a.cpp", '#include "debias/evaluate/chosen.h"\n', "debias/train/loop/a.cpp:1:")
+        self.assert_accepted("debias/train/recipe/a.h", '#include "debias/evaluate/chosen.h"\n')
         self.assert_refused("debias/evaluate/a.h", "#  include <debias/train/loop.h>\n", "debias/evaluate/a.h:1:")
 
     def test_accepts_every_allowed_kind_of_edge(self):

@@ -124,8 +124,8 @@ std::vector<Metric> clusterings_metrics() {
   return {{"clusterings_acc", "accuracy over clusterings, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups}};
 }
 
-EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
-  ClusteringsOptions options = ClusteringsOptions::table().read(section, kClusteringsName);
+EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const ClusteringsOptions& given, Progress&) {
+  ClusteringsOptions options = given;
   if (options.file().empty()) throw usage_error("clusterings: no file is given; write clusterings: {{file: FILE.csv}}");
   options.predictions(chosen_predictions(input, options.predictions(), kClusteringsName));
   const int64_t classes = count_classes(*input.train, kClusteringsName);

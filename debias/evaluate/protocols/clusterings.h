@@ -33,6 +33,7 @@ std::vector<Metric> clusterings_metrics();
 
 // Metric clusterings_acc. The record has per split and column the accuracy and the number of cells that counted. Usage errors: no file, no
 // columns; as of run_groups for predictions. Data errors: of the CSV, naming it; no evaluated image in it; no cell of min_count images.
-EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const ClusteringsOptions& options,
+                                 Progress& progress);
 
 }  // namespace debias

@@ -53,8 +53,8 @@ std::vector<Metric> geometry_metrics() {
           {"std_of_l2_normalized", "standard deviation of normalised features", Unit::kNumber, Better::kNeither, Standing::kFeatures}};
 }
 
-EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
-  GeometryOptions options = GeometryOptions::table().read(section, "geometry");
+EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const GeometryOptions& given, Progress& progress) {
+  GeometryOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
   std::optional<BiasProbe> probe;

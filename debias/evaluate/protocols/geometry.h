@@ -30,6 +30,6 @@ std::vector<Metric> geometry_metrics();
 // Metrics alignment, uniformity, rankme, std_of_l2_normalized, and bias_probe_acc1 with bias_majority_rate and bias_uniform_rate where
 // training and evaluated split have bias labels (a note says where not). The record has the similarities of each split by set of pairs, and
 // how the probe was fitted. Labels are not needed.
-EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const GeometryOptions& options, Progress& progress);
 
 }  // namespace debias

@@ -152,8 +152,8 @@ std::vector<Metric> groups_metrics() {
   return metrics;
 }
 
-EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
-  GroupsOptions options = GroupsOptions::table().read(section, "groups");
+EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const GroupsOptions& given, Progress&) {
+  GroupsOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   options.predictions(chosen_predictions(input, options.predictions(), "groups"));
   const int64_t classes = count_classes(*input.train, "groups");

@@ -57,6 +57,6 @@ void require_bias_values(const EvaluationInput& input, const std::string& who);
 
 // Usage error: an evaluated set without bias labels; a name in `aligned` that is not known; `predictions: classifier` of a run that has
 // none. Data errors as of count_classes and require_labels (accuracy.h).
-EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const GroupsOptions& options, Progress& progress);
 
 }  // namespace debias

@@ -73,8 +73,8 @@ std::vector<Metric> knn_metrics() {
   return metrics;
 }
 
-EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
-  KnnOptions options = KnnOptions::table().read(section, "knn");
+EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const KnnOptions& given, Progress&) {
+  KnnOptions options = given;
   const int64_t classes = count_classes(*input.train, "knn");
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
   int64_t voters = 0;

@@ -23,6 +23,6 @@ std::vector<Metric> knn_metrics();
 //
 // The record has the aligned values, the predictions by class, and neighbours: 8 training images each, nearest first; ids are
 // Dataset::id(). `images` of the result holds all of them, as SPLIT_ID and train_ID.
-EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const KnnOptions& options, Progress& progress);
 
 }  // namespace debias

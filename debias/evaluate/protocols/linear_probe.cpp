@@ -42,15 +42,19 @@ void require_milestones(const LinearSupconOptions& options, const std::string& w
 }  // namespace
 
 const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
+  using Self = LinearProbeOptions;
   static const auto table =
-      OptionTable<LinearProbeOptions>()
-          .add("epochs", &LinearProbeOptions::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
-          .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "batch size in images")
-          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "initial learning rate")
-          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6),
+      OptionTable<Self>()
+          .add("epochs", &Self::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
+          .add("batch_size", &Self::batch_size_, Range::closed(1, 1 << 20), "batch size in images")
+          .add("learning_rate", &Self::learning_rate_, Range::closed(0, 1e6), "initial learning rate")
+          .add("weight_decay", &Self::weight_decay_, Range::closed(0, 1e6),
                "L2 penalty: multiplies the weights and is added to the gradient")
-          .add("views", &LinearProbeOptions::views_, "views of the training images: the recipe's, a random crop and flip, or none (fast)")
-          .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
+          .add_dependent<ProbeViews>(
+              "views", [](const Self& options) { return options.views(); },
+              [](Self& options, ProbeViews views) { options.views(views).gives_views(true); },
+              "views of the training images: the recipe's, a random crop and flip, or none (fast)")
+          .add("seed", &Self::seed_, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
   return table;
 }
 

@@ -51,6 +51,7 @@ class LinearProbeOptions {
   DEBIAS_OPTION(LinearProbeOptions, double, learning_rate, 1e-3)
   DEBIAS_OPTION(LinearProbeOptions, double, weight_decay, 1e-6)
   DEBIAS_OPTION(LinearProbeOptions, ProbeViews, views, ProbeViews::kTrain)
+  DEBIAS_OPTION(LinearProbeOptions, bool, gives_views, false)  // whether they are written
   DEBIAS_OPTION(LinearProbeOptions, Auto<int64_t>, seed, {})
   static const OptionTable<LinearProbeOptions>& table();
 };
@@ -112,8 +113,11 @@ double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const 
 std::vector<Metric> linear_dcl_metrics();
 std::vector<Metric> linear_features_metrics();
 std::vector<Metric> linear_supcon_metrics();
-EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
-EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
-EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
+EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const LinearDclOptions& options,
+                                Progress& progress);
+EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& features, const LinearFeaturesOptions& options,
+                                     Progress& progress);
+EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const LinearSupconOptions& options,
+                                   Progress& progress);
 
 }  // namespace debias

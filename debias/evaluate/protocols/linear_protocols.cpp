@@ -78,9 +78,9 @@ Config step_schedule(const LinearSupconOptions& options) {
 }
 
 // A feature table has one vector a row and no encoder.
-void use_stored_features(const EvaluationInput& input, const Config& section, const std::string& name, LinearProbeOptions& options) {
+void use_stored_features(const EvaluationInput& input, const std::string& name, LinearProbeOptions& options) {
   if (input.encoder != nullptr) return;
-  if (section.find("views") != nullptr && options.views() != ProbeViews::kEval) {
+  if (options.gives_views() && options.views() != ProbeViews::kEval) {
     throw usage_error("{}: views: {} needs images, and a feature table has none; leave it out", name, enum_name(options.views()));
   }
   options.views(ProbeViews::kEval);
@@ -101,14 +101,15 @@ std::vector<Metric> linear_dcl_metrics() {
           {"linear_acc5", "linear probe accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail}};
 }
 
-EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
+EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const LinearDclOptions& given,
+                                Progress& progress) {
   const std::string name = "linear_dcl";
-  LinearDclOptions options = LinearDclOptions::table().read(section, name);
+  LinearDclOptions options = given;
   const int64_t classes = check_data(input, name);
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
 
-  use_stored_features(input, section, name, options);
+  use_stored_features(input, name, options);
   const bool alters = options.bn() == ProbeBatchNorm::kTrain;
   if (alters && input.encoder == nullptr) throw usage_error("{}: bn: train needs an encoder, and a feature table has none", name);
   const auto guard = guarded(input, alters);
@@ -139,9 +140,10 @@ std::vector<Metric> linear_features_metrics() {
           {"linear_features_acc5", "linear probe accuracy, top 5, stored features", Unit::kShare, Better::kHigher, Standing::kDetail}};
 }
 
-EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& cache, const LinearFeaturesOptions& given,
+                                     Progress& progress) {
   const std::string name = "linear_features";
-  LinearFeaturesOptions options = LinearFeaturesOptions::table().read(section, name);
+  LinearFeaturesOptions options = given;
   const int64_t classes = check_data(input, name);
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
@@ -179,14 +181,15 @@ std::vector<Metric> linear_supcon_metrics() {
   return metrics;
 }
 
-EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
+EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const LinearSupconOptions& given,
+                                   Progress& progress) {
   const std::string name = "linear_supcon";
-  LinearSupconOptions options = LinearSupconOptions::table().read(section, name);
+  LinearSupconOptions options = given;
   const int64_t classes = check_data(input, name);
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
 
-  use_stored_features(input, section, name, options);
+  use_stored_features(input, name, options);
   const auto guard = guarded(input, false);
   const auto splits = judged_splits(input);
   for (const auto& judged : splits) features.split(judged.name);

@@ -187,14 +187,13 @@ std::vector<Metric> low_shot_metrics() {
            .of_setting = true}};
 }
 
-void check_low_shot_data(const EvaluationInput& input, const Config& section) {
-  const LowShotOptions options = LowShotOptions::table().read(section, kLowShotName);
+void check_low_shot_data(const EvaluationInput& input, const LowShotOptions& options) {
   checked_classes(input);
   require_images(training_labels(*input.train), options, *input.train);
 }
 
-EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
-  LowShotOptions options = LowShotOptions::table().read(section, kLowShotName);
+EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cache, const LowShotOptions& given, Progress& progress) {
+  LowShotOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const int64_t classes = checked_classes(input);
   const Features& train = cache.train();

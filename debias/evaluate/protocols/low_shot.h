@@ -52,10 +52,10 @@ std::vector<int64_t> low_shot_rows(const std::vector<int64_t>& labels, const Low
 std::vector<Metric> low_shot_metrics();
 
 // Labels in all sets, and no class with fewer training images than `per_class` requests: a data error names the class.
-void check_low_shot_data(const EvaluationInput& input, const Config& options);
+void check_low_shot_data(const EvaluationInput& input, const LowShotOptions& options);
 
 // Metrics low_shot_acc1_SETTING and low_shot_acc5_SETTING of each evaluated split, with the values of the draws in the record's by_draw and,
 // from two draws on, intervals.
-EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cache, const LowShotOptions& options, Progress& progress);
 
 }  // namespace debias

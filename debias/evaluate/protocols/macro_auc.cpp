@@ -105,9 +105,9 @@ MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& option
 
 std::vector<Metric> macro_auc_metrics() { return {{"macro_auc", "macro-AUC", Unit::kShare, Better::kHigher, Standing::kProtocol}}; }
 
-EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
+EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const MacroAucOptions& given, Progress&) {
   const std::string name = "macro_auc";
-  MacroAucOptions options = MacroAucOptions::table().read(section, name);
+  MacroAucOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const int64_t classes = count_classes(*input.train, name);
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);

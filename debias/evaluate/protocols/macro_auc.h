@@ -47,6 +47,6 @@ MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& option
 
 std::vector<Metric> macro_auc_metrics();
 
-EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const MacroAucOptions& options, Progress& progress);
 
 }  // namespace debias

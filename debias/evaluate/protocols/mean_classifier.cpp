@@ -49,9 +49,9 @@ std::vector<Metric> mean_classifier_metrics() {
           {"mean_classifier_loss", "mean classifier loss", Unit::kNumber, Better::kLower, Standing::kDetail}};
 }
 
-EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
+EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const MeanClassifierOptions& options,
+                                     Progress&) {
   const std::string name = "mean_classifier";
-  const MeanClassifierOptions options = MeanClassifierOptions::table().read(section, name);
   const int64_t classes = count_classes(*input.train, name);
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
   const at::Tensor means = class_means(cache.train().values, cache.train().labels, classes);

@@ -26,6 +26,7 @@ at::Tensor class_means(const at::Tensor& features, const std::vector<int64_t>& l
 std::vector<Metric> mean_classifier_metrics();
 
 // Metrics mean_classifier_acc1, mean_classifier_acc5 and mean_classifier_loss (nats) of each evaluated split.
-EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const MeanClassifierOptions& options,
+                                     Progress& progress);
 
 }  // namespace debias

@@ -18,10 +18,10 @@ std::vector<Metric> neighbours_metrics() {
   return {{"neighbour_acc", "neighbour accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol}};
 }
 
-EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const Config& section, Progress& progress) {
+EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const NeighboursOptions& given, Progress& progress) {
   const SentenceInput& sentences = *input.sentences;
   if (sentences.judged.empty()) throw usage_error("neighbours: the recipe has neither data.valid nor data.test; add one of them");
-  NeighboursOptions options = NeighboursOptions::table().read(section, "neighbours");
+  NeighboursOptions options = given;
   const int64_t batch = options.batch_size().value_or(sentences.batch_size);
   options.batch_size(batch);
   EvaluationResult result;

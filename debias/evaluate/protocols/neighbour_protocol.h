@@ -22,6 +22,6 @@ class NeighboursOptions {
 std::vector<Metric> neighbours_metrics();
 
 // Usage errors: no valid and no test set; batches longer than every book (SentenceBatches).
-EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache& cache, const NeighboursOptions& options, Progress& progress);
 
 }  // namespace debias

@@ -128,8 +128,7 @@ std::vector<Metric> retrieval_metrics() {
           {"retrieval_map_at_r", "retrieval mAP@R", Unit::kShare, Better::kHigher, Standing::kProtocol}};
 }
 
-EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
-  const RetrievalOptions options = RetrievalOptions::table().read(section, kRetrievalName);
+EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const RetrievalOptions& options, Progress& progress) {
   const int64_t classes = count_classes(*input.train, kRetrievalName);
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, kRetrievalName);
   EvaluationResult result;

@@ -57,6 +57,6 @@ RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queri
 std::vector<Metric> retrieval_metrics();
 
 // Metrics retrieval_recall_at_K, retrieval_map and retrieval_map_at_r of each evaluated split.
-EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const RetrievalOptions& options, Progress& progress);
 
 }  // namespace debias

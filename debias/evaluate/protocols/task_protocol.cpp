@@ -12,6 +12,18 @@ namespace {
 
 constexpr const char* kSentencesProtocol = "sentences";
 
+void require_tasks(const SentencesProtocolOptions& options, const std::string& what) {
+  const auto& known = sentence_set_names();
+  for (auto task = options.tasks().begin(); task != options.tasks().end(); ++task) {
+    if (std::ranges::find(known, *task) == known.end()) {
+      throw usage_error("{}: unknown task '{}'{}", what, *task, suggestion(*task, known));
+    }
+    if (std::find(options.tasks().begin(), task, *task) != task) {
+      throw usage_error("{}: task '{}' is requested twice; give it once", what, *task);
+    }
+  }
+}
+
 std::vector<SentenceSet> read_sets(const SentencesProtocolOptions& options, std::vector<std::string>& notes) {
   if (options.root().empty())
     throw usage_error("sentences: no root is given; write sentences: {{root: DIR}}, a folder with the sentence sets");
@@ -93,26 +105,13 @@ const OptionTable<SentencesProtocolOptions>& SentencesProtocolOptions::table() {
       OptionTable<Self>()
           .add("root", &Self::root_, "folder with the sentence sets, or with folders of them")
           .add("tasks", &Self::tasks_, "tasks to evaluate, such as [mr, trec]; empty: all six")
-          .add("mode", &Self::mode_, "choice of C: by tenfold cross-validation (full), or on a tenth of the training set (cheap)");
+          .add("mode", &Self::mode_, "choice of C: by tenfold cross-validation (full), or on a tenth of the training set (cheap)")
+          .check(require_tasks);
   return table;
 }
 
-SentencesProtocolOptions read_sentences_options(const Config& section) {
-  const SentencesProtocolOptions options = SentencesProtocolOptions::table().read(section, kSentencesProtocol);
-  const auto& known = sentence_set_names();
-  for (auto task = options.tasks().begin(); task != options.tasks().end(); ++task) {
-    if (std::ranges::find(known, *task) == known.end()) {
-      throw usage_error("{}sentences: unknown task '{}'{}", section.prefix(), *task, suggestion(*task, known));
-    }
-    if (std::find(options.tasks().begin(), task, *task) != task) {
-      throw usage_error("{}sentences: task '{}' is requested twice; give it once", section.prefix(), *task);
-    }
-  }
-  return options;
-}
-
-EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache&, const Config& section, Progress& progress) {
-  const SentencesProtocolOptions options = read_sentences_options(section);
+EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache&, const SentencesProtocolOptions& options,
+                                    Progress& progress) {
   EvaluationResult result;
   const std::vector<SentenceSet> sets = read_sets(options, result.notes);
   const SentenceInput& sentences = *input.sentences;

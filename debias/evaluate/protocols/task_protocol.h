@@ -17,15 +17,13 @@ class SentencesProtocolOptions {
  public:
   SentencesProtocolOptions();
   DEBIAS_OPTION(SentencesProtocolOptions, std::string, root, {})
-  DEBIAS_OPTION(SentencesProtocolOptions, std::vector<std::string>, tasks, {})  // empty: all six
+  DEBIAS_OPTION(SentencesProtocolOptions, std::vector<std::string>, tasks, {})  // known ones, each once; empty: all six
   DEBIAS_OPTION(SentencesProtocolOptions, TaskMode, mode, TaskMode::kFull)
   static const OptionTable<SentencesProtocolOptions>& table();
 };
 
-// Usage errors: an unknown task, one that is requested twice.
-SentencesProtocolOptions read_sentences_options(const Config& section);
-
 // Usage error: no root. Data errors: not one set below the root, and those of read_sentence_set.
-EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache& cache, const SentencesProtocolOptions& options,
+                                    Progress& progress);
 
 }  // namespace debias

@@ -77,8 +77,8 @@ double resolve_perplexity(const TsneOptions& options, int64_t images, const std:
 
 std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE KL divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
 
-EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
-  TsneOptions options = TsneOptions::table().read(section, "tsne");
+EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const TsneOptions& given, Progress& progress) {
+  TsneOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto shown = [&](const JudgedSplit& judged) { return std::min(judged.dataset->size(), options.samples()); };
   for (const auto& judged : judged_splits(input)) {

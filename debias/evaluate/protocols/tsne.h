@@ -30,6 +30,6 @@ std::vector<Metric> tsne_metrics();
 
 // Details: "map": {SPLIT: {"ids", "points": [[x, y], ...], "labels", "bias" (where any is known), "kl", "perplexity"}}. Labels are not
 // needed. Data error on a split of fewer than 4 images.
-EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const TsneOptions& options, Progress& progress);
 
 }  // namespace debias

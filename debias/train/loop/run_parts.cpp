@@ -139,7 +139,7 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   root.set("schedule", recipe.schedule.section);
   root.set("train", TrainOptions::table().write(recipe.train));
   Config evaluate = EvaluateOptions::table().write(recipe.evaluate);
-  if (recipe.protocol_options.is_map()) evaluate.overlay(recipe.protocol_options);
+  evaluate.overlay(recipe.protocol_options.section());
   root.set("evaluate", std::move(evaluate));
   root.set("output", Config::string(recipe.output));
   if (!recipe.expected.is_null()) root.set("expected", recipe.expected);

@@ -8,6 +8,7 @@
 #include "debias/core/mistakes.h"
 #include "debias/core/option_mistakes.h"
 #include "debias/core/registry.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"
 #include "debias/losses/objective.h"
 #include "debias/train/methods/method.h"
@@ -282,17 +283,12 @@ void read_classifier(const Config& node, Recipe& recipe) {
 void read_evaluate(const Config& node, Recipe& recipe) {
   if (node.is_null()) return;
   if (!node.is_map()) throw usage_error("{}evaluate: expected a map such as {{every: 5, protocols: [knn]}}", node.prefix());
-  Config own = Config::map();
-  recipe.protocol_options = Config::map();
-  for (const auto& [key, value] : node.entries()) {
-    if (value.is_map()) {
-      recipe.protocol_options.set(key, value);
-    } else {
-      own.set(key, value);
-    }
-  }
+  Config own = Config::map(), of_protocols = Config::map();
+  for (const auto& [key, value] : node.entries()) (value.is_map() ? of_protocols : own).set(key, value);
   own.set_where(node.where());
   recipe.evaluate = EvaluateOptions::table().read(own, "evaluate");
+  if (recipe.train_data.entry == nullptr) return;  // a mistake: nothing says which protocols read such samples
+  recipe.protocol_options = read_protocols(recipe.train_data.entry->samples, recipe.evaluate.protocols(), of_protocols);
 }
 
 void read_seed(const Config& root, Recipe& recipe) {

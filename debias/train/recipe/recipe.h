@@ -19,6 +19,7 @@
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/chosen.h"
+#include "debias/evaluate/chosen.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/chosen.h"
 #include "debias/optim/value_schedule.h"
@@ -193,7 +194,7 @@ struct Recipe {
   ChosenSchedule schedule;
   TrainOptions train;
   EvaluateOptions evaluate;
-  Config protocol_options;  // `evaluate.knn: {...}` by protocol name
+  ChosenProtocols protocol_options;  // `evaluate.knn: {...}`
   std::string output;
   Config expected;
 };

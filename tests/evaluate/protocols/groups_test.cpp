@@ -31,6 +31,8 @@ EvaluationInput biased_input() {
   return input;
 }
 
+ChosenProtocols chosen(const std::string& yaml) { return read_protocols(SampleKind::kImages, {}, options(yaml)); }
+
 TEST(Groups, JudgesKnnWithoutAClassifier) {
   const EvaluationResult result = judged(biased_input(), "groups");
   EXPECT_DOUBLE_EQ(result.metrics.at("test.acc1"), 28.0 / 30);
@@ -85,10 +87,10 @@ TEST(Groups, TakesTheClassifierWhereTheRunHasOneOrWhatIsAskedFor) {
 
 TEST(Groups, JudgesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
   const EvaluationInput input = biased_input();
-  const Config all = options("{linear_dcl: {epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}}");
+  const ChosenProtocols all = chosen("{linear_dcl: {epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}}");
   EvaluationCache cache(input, Progress::silent(), all);
-  const EvaluationResult& groups = cache.judge("groups", options("{predictions: linear}"));
-  const EvaluationResult& linear = cache.judge("linear_dcl", *all.find("linear_dcl"));
+  const EvaluationResult& groups = cache.judge(chosen("{groups: {predictions: linear}}").of("groups"));
+  const EvaluationResult& linear = cache.judge(all.of("linear_dcl"));
   EXPECT_EQ(&linear, &cache.judge("linear"));
   EXPECT_DOUBLE_EQ(groups.metrics.at("test.acc1"), linear.metrics.at("test.linear_acc1"));
   EXPECT_EQ(groups.predictions.at("test"), linear.predictions.at("test"));
@@ -124,7 +126,7 @@ TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverIt
 TEST(Groups, KnnTakesTheSameMap) {
   const EvaluationInput input = rotated_input();
   for (const char* aligned : {"auto", "label", "{class0: green, class1: blue, class2: [red, green]}", "none"}) {
-    const Config all = options(fmt::format("{{groups: {{bootstrap: 0, aligned: {}}}}}", aligned));
+    const ChosenProtocols all = chosen(fmt::format("{{groups: {{bootstrap: 0, aligned: {}}}}}", aligned));
     EvaluationCache cache(input, Progress::silent(), all);
     const EvaluationResult &groups = cache.judge("groups"), &knn = cache.judge("knn");
     EXPECT_EQ(groups.metrics.contains("test.conflicting_acc"), std::string(aligned) != "none");
@@ -146,7 +148,7 @@ TEST(Groups, WithoutBiasValuesInTrainingEachJudgedSetIsJudgedByItsOwnNames) {
   for (int64_t i = 0; i < 30; ++i) valid->set_bias(i, (test->bias(i) + 2) % 3);  // the same values by name
   input.test = test;
   input.valid = valid;
-  const Config all = options("{groups: {bootstrap: 0, aligned: {class0: red, class1: green, class2: blue}}}");
+  const ChosenProtocols all = chosen("{groups: {bootstrap: 0, aligned: {class0: red, class1: green, class2: blue}}}");
   for (const auto& dataset : {test, valid}) dataset->set_label(29, 0);  // aligned and wrong
   EvaluationCache cache(input, Progress::silent(), all);
   for (const std::string protocol : {"groups", "knn"}) {
@@ -161,7 +163,7 @@ TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
   EvaluationInput input = toy_input();
   input.test = biased("test", "image_folder");
   const auto said = [&](const std::vector<std::string>& protocols) {
-    EvaluationCache cache(input, Progress::silent(), options("{groups: {bootstrap: 0}}"));
+    EvaluationCache cache(input, Progress::silent(), chosen("{groups: {bootstrap: 0}}"));
     int64_t times = 0;
     for (const auto& protocol : protocols) {
       const EvaluationResult& result = cache.judge(protocol);

@@ -210,14 +210,14 @@ TEST(LowShot, RejectsAClassWithFewerImagesBeforeAnythingIsComputed) {
   const std::string message =
       "low_shot: per_class: 10 images of each class, but class 1 ('class1') of split 'train' of toy has 7; lower per_class";
   const auto& entry = find_entry(protocol_registry(), "low_shot", "protocol");
-  EXPECT_EQ(data_error_of([&] { entry.check_data(input, options("{per_class: [10, 5]}")); }), message);
-  EXPECT_NO_THROW(entry.check_data(input, options("{per_class: [7]}")));
+  EXPECT_EQ(data_error_of([&] { entry.check_data(input, entry.read(options("{per_class: [10, 5]}"))); }), message);
+  EXPECT_NO_THROW(entry.check_data(input, entry.read(options("{per_class: [7]}"))));
   EXPECT_EQ(data_error_of([&] { judged(input, "low_shot", "{per_class: [10, 5]}"); }), message);
 }
 
 TEST(LowShot, RejectsOptionsThatMeanNothing) {
   const auto& entry = find_entry(protocol_registry(), "low_shot", "protocol");
-  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { entry.check(options(yaml)); }); };
+  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { entry.read(options(yaml)); }); };
   EXPECT_THAT(refusal("{shares: []}"), HasSubstr("neither shares nor per_class has a number; write e.g. shares: [0.01, 0.1]"));
   EXPECT_THAT(refusal("{shares: [0.1, 0.01, 0.1]}"), HasSubstr("shares: 0.1 is given twice; give it once"));
   EXPECT_THAT(refusal("{per_class: [5, 5]}"), HasSubstr("per_class: 5 is given twice; give it once"));
@@ -225,7 +225,7 @@ TEST(LowShot, RejectsOptionsThatMeanNothing) {
        {"{shares: [0]}", "{shares: [1.1]}", "{per_class: [0]}", "{draws: 0}", "{level: 1}", "{l2: 0}", "{iterations: 0}"}) {
     EXPECT_THAT(refusal(yaml), HasSubstr("out of range")) << yaml;
   }
-  EXPECT_NO_THROW(entry.check(options("{shares: [], per_class: [1]}")));
+  EXPECT_NO_THROW(entry.read(options("{shares: [], per_class: [1]}")));
 }
 
 TEST(LowShot, RejectsATableOfTrainingRowsAlone) {

@@ -286,7 +286,7 @@ TEST(RetrievalProtocol, OfATableOfTrainingRowsAloneEachIsLeftOutOfItsOwnRanking)
 
 TEST(RetrievalProtocol, RejectsOptionsThatMeanNothing) {
   const auto& entry = find_entry(protocol_registry(), "retrieval", "protocol");
-  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { entry.check(options(yaml)); }); };
+  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { entry.read(options(yaml)); }); };
   EXPECT_THAT(refusal("{k: []}"), HasSubstr("k: give at least one, e.g. k: [1, 5, 10]"));
   EXPECT_THAT(refusal("{k: [1, 5, 1]}"), HasSubstr("k: 1 is given twice; give it once"));
   EXPECT_THAT(refusal("{k: [0]}"), HasSubstr("out of range"));

@@ -1,5 +1,6 @@
 #include "debias/train/recipe/recipe.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,10 +49,19 @@ TEST(Recipe, EachMistakeNamesItsSection) {
   EXPECT_EQ(refusal("train.micro_batch=17"), "train: micro_batch: 17 is larger than batch_size 16");
   EXPECT_EQ(refusal("evaluate={select: test.knn_acc1}").find("command line: evaluate: select"), 0u);
   EXPECT_EQ(refusal("evaluate.select=test.knn_acc1").find("command line: evaluate: select"), 0u);
+  EXPECT_EQ(refusal("evaluate={knn: {kk: 5}}"), "command line: evaluate: knn: unknown option 'kk'; did you mean 'k'?");
   EXPECT_EQ(refusal("optimizer.name=adma"), "command line: unknown optimizer 'adma'; did you mean 'adam'?");
   EXPECT_EQ(refusal("encoder.name=resnet19").find("command line: unknown encoder 'resnet19'"), 0u) << refusal("encoder.name=resnet19");
   EXPECT_EQ(refusal("data.train.name=digit").find("command line: unknown data set 'digit'"), 0u) << refusal("data.train.name=digit");
   EXPECT_NE(refusal("data.train.corelation=1").find("did you mean 'correlation'?"), std::string::npos);
+}
+
+TEST(Recipe, OptionsOfProtocolsAreResolvedAsTheyAreWritten) {
+  Config root = small_config("out");
+  root.assign("evaluate={linear: {views: eval}, protocols: [linear], knn: {k: 5}}");
+  const Recipe recipe = read_recipe(root);
+  const Config evaluate = *resolve_recipe(recipe, *recipe.train_data.make_images()).find("evaluate");
+  EXPECT_THAT(evaluate.to_yaml(), testing::EndsWith("linear:\n  views: eval\nknn:\n  k: 5\n"));
 }
 
 TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
