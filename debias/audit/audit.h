@@ -64,7 +64,8 @@ struct AuditResult {
   int64_t images = 0;
   std::vector<std::string> classes;
   double chance = 0.5;
-  std::vector<AuditFinding> findings;   // shortcuts first, then by accuracy; the best cells that do not touch, and all other kinds
+  // Shortcuts first (those of the whole image last among them), then by accuracy. Of cells the best that do not touch.
+  std::vector<AuditFinding> findings;
   std::vector<CandidateKind> searched;  // kinds that had candidates
   std::vector<double> fine_cells;       // accuracy of each cell of the 16 x 16 grid, by row; empty without images
   std::vector<std::string> remarks;

@@ -27,7 +27,7 @@ struct Sums {
 };
 
 // Largest minus smallest of the known values; undefined with fewer than two of them.
-class Spread {
+class KnownRange {
  public:
   void add(double value) {
     if (std::isnan(value)) return;
@@ -49,7 +49,7 @@ struct Differences {
 };
 
 Differences differences_of_class(const GroupCounts& counts, int64_t c, const std::vector<int64_t>& members, EmptyRate empty) {
-  Spread selection, true_positive, false_positive;
+  KnownRange selection, true_positive, false_positive;
   const double without_samples = empty == EmptyRate::kZero ? 0 : kUndefined;
   for (int64_t b = 0; b < counts.groups; ++b) {
     if (members[b] == 0) continue;
