@@ -2,21 +2,35 @@
 
 #include <ATen/ATen.h>
 
+#include <set>
+
 #include "debias/fix/bias_columns.h"
 
 namespace debias {
 namespace {
 
+// Number of groups of each class that have rows.
+std::vector<double> groups_of_classes(const FitRows& rows, const std::vector<int64_t>& groups) {
+  std::vector<std::set<int64_t>> of_class(static_cast<size_t>(rows.classes));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] != kUnknown) of_class[static_cast<size_t>(rows.labels[i])].insert(groups[i]);
+  }
+  std::vector<double> counts;
+  for (const auto& own : of_class) counts.push_back(static_cast<double>(own.size()));
+  return counts;
+}
+
 // `counts`: the rows of each group.
-at::Tensor balanced_weights(const at::Tensor& plain, const std::vector<int64_t>& groups, const std::vector<double>& counts) {
-  at::Tensor weights = plain.clone();
+at::Tensor balanced_weights(const FitRows& rows, const std::vector<int64_t>& groups, const std::vector<double>& counts) {
+  const std::vector<double> in_class = groups_of_classes(rows, groups);
+  at::Tensor weights = rows.plain.clone();
   double* weight = weights.mutable_data_ptr<double>();
   for (size_t i = 0; i < groups.size(); ++i) {
     const int64_t group = groups[i];
-    weight[i] = group == kUnknown ? 0 : weight[i] / counts[static_cast<size_t>(group)];
+    weight[i] = group == kUnknown ? 0 : weight[i] / (counts[static_cast<size_t>(group)] * in_class[static_cast<size_t>(rows.labels[i])]);
   }
   const double sum = weights.sum().item<double>();
-  return sum > 0 ? weights * (plain.sum().item<double>() / sum) : weights;
+  return sum > 0 ? weights * (rows.plain.sum().item<double>() / sum) : weights;
 }
 
 // A group has the same weight whatever share of its rows is known.
@@ -28,7 +42,7 @@ at::Tensor erasing_weights(const FitRows& rows, const std::vector<bool>& known, 
     if (!known[i]) own[i] = kUnknown;
     if (own[i] != kUnknown) sums[static_cast<size_t>(own[i])] += plain[i];
   }
-  return balanced_weights(rows.plain, own, sums);
+  return balanced_weights(rows, own, sums);
 }
 
 }  // namespace
@@ -46,7 +60,7 @@ FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& group
   }
   rows.targets = at::tensor(rows.labels, at::kLong);
   if (!importance.empty()) rows.plain = at::tensor(importance, at::kDouble);
-  rows.balanced = balanced_weights(rows.plain, rows.groups, {groups.count.begin(), groups.count.end()});
+  rows.balanced = balanced_weights(rows, rows.groups, {groups.count.begin(), groups.count.end()});
   const auto is_left_out = [&](size_t i) { return !design.known[i] && rows.groups[i] != kUnknown; };
   bool all = true;
   for (size_t i = 0; i < places.size(); ++i) all = all && !is_left_out(i);

@@ -19,8 +19,10 @@ struct FitRows {
   at::Tensor targets;                   // int64 [n]: the labels
   at::Tensor z;                         // double [n, K] (bias_columns.h)
   at::Tensor plain;                     // double [n]: 1, or the row's importance
-  at::Tensor balanced;                  // double [n]: plain / rows of its group, scaled to the mean of plain; 0 without a group
-  at::Tensor erased;                    // double [n]: the same over rows with all bias columns known, for erasure
+  // double [n]: plain / (rows of its group * groups of its class), scaled to the mean of plain; 0 without a group. Classes weigh equally, and
+  // so do the groups of a class that have rows: a class with fewer groups is not rarer for it.
+  at::Tensor balanced;
+  at::Tensor erased;  // double [n]: the same over rows with all bias columns known, for erasure
   int64_t classes = 0;
 
   int64_t size() const { return x.size(); }

@@ -18,6 +18,7 @@ struct GaussianSettings {
   double correlation = 0.95;  // share of training rows whose bias label is the class's number; in test rows it is drawn
   double class_signal = 1.2, bias_signal = 2.5;
   uint64_t seed = 1;
+  bool one_bias_in_first_class = false;  // in training rows
 };
 
 class GaussianTable {
@@ -31,7 +32,8 @@ class GaussianTable {
       const bool train = i < settings.train;
       const int64_t y = i % C;
       const bool aligned = train && random.uniform() < settings.correlation;
-      const int64_t b = aligned ? y : train ? (y + 1 + random.below(C - 1)) % C : random.below(C);
+      const int64_t drawn = aligned ? y : train ? (y + 1 + random.below(C - 1)) % C : random.below(C);
+      const int64_t b = train && y == 0 && settings.one_bias_in_first_class ? 0 : drawn;
       for (int64_t d = 0; d < D; ++d) {
         double value = random.normal();
         if (d == y) value += settings.class_signal;
