@@ -4,6 +4,7 @@
 #include "debias/core/clock_text.h"
 #include "debias/train/loop/epoch_line.h"
 #include "debias/train/loop/frozen_features.h"
+#include "debias/train/recipe/linked_samples.h"
 #include "debias/train/state/resume_check.h"
 
 namespace debias {
@@ -68,6 +69,10 @@ void EncoderTraining::announce() const {
   if (warmup >= epochs) {
     log.warn(fmt::format("schedule: warmup_epochs {} of a run of {} epochs: the learning rate is still rising when the run ends", warmup,
                          epochs));
+  }
+  if (recipe_.must_link) {
+    const JoinedLinks links = joined_links(linked_groups(*recipe_.must_link, *input_.dataset));
+    links.is_large ? log.warn(links.text) : log.note(links.text);
   }
   for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log.warn(line);
   for (const auto& line : parts_.source->notes()) log.warn(line);

@@ -1,5 +1,6 @@
 #include "debias/train/recipe/linked_samples.h"
 
+#include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <unordered_map>
@@ -111,6 +112,20 @@ std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& sam
     }
   }
   return groups.numbers();
+}
+
+JoinedLinks joined_links(const std::vector<int64_t>& groups) {
+  std::unordered_map<int64_t, int64_t> sizes;
+  int64_t images = 0, largest = 0;
+  for (const int64_t group : groups) {
+    if (group == kUnknown) continue;
+    ++images;
+    largest = std::max(largest, ++sizes[group]);
+  }
+  const bool is_large = largest > kLargeGroup && largest * 100 > std::ssize(groups);
+  std::string text = fmt::format("data.must_link: {} images in {} groups, the largest of {}", images, sizes.size(), largest);
+  if (is_large) text += "; links are transitive, and a wrong one joins two groups: mark the pairs, or pass fewer";
+  return {std::move(text), is_large};
 }
 
 }  // namespace debias

@@ -48,4 +48,13 @@ MustLink with_digest(MustLink links);
 // the answer `different` for two images of one group. Also FileErrors: a file without a link, and one with another digest.
 std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples);
 
+// What links join, from linked_groups: "data.must_link: 5276 images in 568 groups, ...". `is_large`: the largest group has more than a
+// hundredth of all images and kLargeGroup, so that a few wrong links join images of several classes.
+constexpr int64_t kLargeGroup = 50;
+struct JoinedLinks {
+  std::string text;
+  bool is_large = false;
+};
+JoinedLinks joined_links(const std::vector<int64_t>& groups);
+
 }  // namespace debias

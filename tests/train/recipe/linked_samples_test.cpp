@@ -45,6 +45,17 @@ TEST_F(LinkedSamplesTest, LinksJoinToGroups) {
   EXPECT_THAT(groups("a,b\n3,1\n"), ElementsAre(-1, 1, -1, 1, -1, -1));  // places, where no image has the name
 }
 
+TEST(JoinedLinks, OfALargeGroupAreACaution) {
+  std::vector<int64_t> groups(6000, kUnknown);
+  groups[3] = groups[9] = 3;
+  for (size_t i = 100; i < 160; ++i) groups[i] = 100;
+  EXPECT_EQ(joined_links(groups).text, "data.must_link: 62 images in 2 groups, the largest of 60");
+  EXPECT_FALSE(joined_links(groups).is_large);  // exactly a hundredth
+  groups[160] = 100;
+  EXPECT_TRUE(joined_links(groups).is_large);
+  EXPECT_THAT(joined_links(groups).text, HasSubstr("the largest of 61; links are transitive"));
+}
+
 TEST_F(LinkedSamplesTest, OnlySameAnswersAndFoundPairsOfOneSplitAreLinks) {
   EXPECT_THAT(groups("a,b,answer\nrow 0,row 1,same\nrow 2,row 3,different\nrow 4,row 5,skip\n"), ElementsAre(0, 0, -1, -1, -1, -1));
   EXPECT_THAT(groups("a,b,kind\nrow 0,row 1,duplicate\nrow 2,elsewhere,leak\nrow 4,row 5,random\n"), ElementsAre(0, 0, -1, -1, -1, -1));
