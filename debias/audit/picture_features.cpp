@@ -197,7 +197,7 @@ PictureFeatures picture_features(const Image& whole, const Image& detail) {
   }
   const Luma luma = luma_of(detail);
   features.global = global_properties(detail, luma);
-  features.texture = texture_features(whole, luma);
+  features.texture = texture_features(whole, detail, luma);
   return features;
 }
 

@@ -58,14 +58,20 @@ Block block_at(const Luma& luma, int top, int left) {
   return block;
 }
 
+// Distance of the blocks that are read: at most about 16 in a row, which is enough for means.
+int block_step(int extent) {
+  constexpr int kMostBlocks = 16;
+  return kDctSide * std::max(1, extent / kDctSide / kMostBlocks);
+}
+
 // All equal in an image that is smaller than a block.
 std::array<float, kFrequencies> frequencies_of(const Luma& luma) {
   static const Block kCosines = cosines(), kTransposed = transposed(kCosines);
   constexpr double kLeastEnergy = 0.05;  // half of the rounding to whole values
   std::array<double, kFrequencies + 1> energy{};
   int64_t blocks = 0;
-  for (int y = 0; y + kDctSide <= luma.height; y += kDctSide) {
-    for (int x = 0; x + kDctSide <= luma.width; x += kDctSide, ++blocks) {
+  for (int y = 0; y + kDctSide <= luma.height; y += block_step(luma.height)) {
+    for (int x = 0; x + kDctSide <= luma.width; x += block_step(luma.width), ++blocks) {
       const Block coefficients = product(product(kCosines, block_at(luma, y, x)), kTransposed);
       for (size_t i = 0; i < energy.size(); ++i) {
         const float value = coefficients[i / kDctSide][i % kDctSide];
@@ -130,8 +136,8 @@ Luma luma_of(const Image& image) {
   return luma;
 }
 
-TextureFeatures texture_features(const Image& whole, const Luma& detail) {
-  return {tones_of(whole), frequencies_of(detail), lines_of(luma_of(whole))};
+TextureFeatures texture_features(const Image& whole, const Image& detail, const Luma& luma) {
+  return {tones_of(detail), frequencies_of(luma), lines_of(luma_of(whole))};
 }
 
 }  // namespace debias

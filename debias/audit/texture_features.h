@@ -33,7 +33,8 @@ struct TextureFeatures {
   std::array<float, kLineValues> lines;
 };
 
-// `whole` is the image, possibly reduced, and RGB. `detail` is a part at full resolution that begins at a multiple of 8 in both directions.
-TextureFeatures texture_features(const Image& whole, const Luma& detail);
+// `whole` is the image, possibly reduced: it has the lines. `detail` is a part at full resolution that begins at a multiple of 8 in both
+// directions, `luma` is of it: they have the tones and frequencies. Images are RGB.
+TextureFeatures texture_features(const Image& whole, const Image& detail, const Luma& luma);
 
 }  // namespace debias
