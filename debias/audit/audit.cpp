@@ -49,7 +49,8 @@ bool names_classes(const CategoryFeatures& features, const LabelledRows& rows) {
 }
 
 bool may_name_classes(const Candidate& candidate) {
-  return candidate.kind == CandidateKind::kColumn || (candidate.kind == CandidateKind::kFile && candidate.name.starts_with("name "));
+  const auto* fact = std::get_if<FileFact>(&candidate.property);
+  return candidate.kind == CandidateKind::kColumn || (fact != nullptr && is_of_name(*fact));
 }
 
 // Wider than the place by half of its size on each side.
@@ -64,7 +65,7 @@ bool touches(const ImagePlace& a, const ImagePlace& b) {
 // A shortcut with a place or values comes before those of the whole image.
 bool stronger(const AuditFinding& a, const AuditFinding& b) {
   const auto rank = [](const AuditFinding& finding) {
-    const bool is_broad = finding.verdict == AuditVerdict::kShortcut && finding.candidate.is_broad;
+    const bool is_broad = finding.verdict == AuditVerdict::kShortcut && finding.candidate.is_broad();
     return std::tuple(finding.verdict, is_broad, -finding.accuracy);
   };
   return rank(a) < rank(b);

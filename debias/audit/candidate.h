@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "debias/audit/file_facts.h"
+#include "debias/audit/picture_features.h"
 #include "debias/core/options.h"
 
 namespace debias {
@@ -44,11 +46,18 @@ struct CategoryFeatures {
 
 using CandidateFeatures = std::variant<VectorFeatures, CategoryFeatures>;
 
+// What a candidate of kind global or file measures; nothing for other kinds.
+using CandidateProperty = std::variant<std::monostate, GlobalProperty, TextureProperty, FileFact, FileMeasure>;
+
 struct Candidate {
   std::string name;
   CandidateKind kind = CandidateKind::kCell;
   std::optional<ImagePlace> place;
-  bool is_broad = false;  // many values of the whole image (texture_features.h), which show most marks of other kinds too
+  CandidateProperty property;
+
+  bool is(CandidateProperty other) const { return property == other; }
+  // Many values of the whole image, which show most marks of other kinds too.
+  bool is_broad() const { return std::holds_alternative<TextureProperty>(property); }
 };
 
 }  // namespace debias

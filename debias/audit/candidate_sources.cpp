@@ -45,7 +45,7 @@ void add_cells(const std::vector<PictureFeatures>& pictures, std::vector<Candida
     for (int y = 0; y < grid; ++y) {
       for (int x = 0; x < grid; ++x) {
         const CellRange range{x * side, y * side, side, side};
-        sources.push_back({{fmt::format("cell {}x{} ({},{})", grid, grid, x, y), CandidateKind::kCell, place_of(range)},
+        sources.push_back({{fmt::format("cell {}x{} ({},{})", grid, grid, x, y), CandidateKind::kCell, place_of(range), {}},
                            [&pictures, range] { return colour_features(pictures, std::array{range}); }});
       }
     }
@@ -53,7 +53,7 @@ void add_cells(const std::vector<PictureFeatures>& pictures, std::vector<Candida
 }
 
 void add_patches(const std::vector<PictureFeatures>& pictures, uint64_t seed, std::vector<CandidateSource>& sources) {
-  sources.push_back({{"patch words", CandidateKind::kPatch, std::nullopt}, [&pictures, seed] {
+  sources.push_back({{"patch words", CandidateKind::kPatch, std::nullopt, {}}, [&pictures, seed] {
                        const PatchWords words(pictures, seed);
                        std::vector<float> rows;
                        for (const PictureFeatures& picture : pictures) {
@@ -69,12 +69,13 @@ constexpr std::array<CellRange, 4> kSides = {
     {{0, 0, kFineGrid, 1}, {0, kEnd, kFineGrid, 1}, {0, 0, 1, kFineGrid}, {kEnd, 0, 1, kFineGrid}}};
 
 void add_border(const std::vector<PictureFeatures>& pictures, std::vector<CandidateSource>& sources) {
-  sources.push_back({{"border", CandidateKind::kBorder, ImagePlace{}}, [&pictures] { return colour_features(pictures, kSides); }});
+  sources.push_back({{"border", CandidateKind::kBorder, ImagePlace{}, {}}, [&pictures] { return colour_features(pictures, kSides); }});
 }
 
 void add_global(const std::vector<PictureFeatures>& pictures, std::vector<CandidateSource>& sources) {
   for (size_t g = 0; g < kGlobalProperties; ++g) {
-    sources.push_back({{std::string(name_of(static_cast<GlobalProperty>(g))), CandidateKind::kGlobal, std::nullopt}, [&pictures, g] {
+    const auto property = static_cast<GlobalProperty>(g);
+    sources.push_back({{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, property}, [&pictures, g] {
                          std::vector<double> values;
                          for (const PictureFeatures& picture : pictures) values.push_back(picture.global[g]);
                          return number_categories(values);
@@ -85,7 +86,7 @@ void add_global(const std::vector<PictureFeatures>& pictures, std::vector<Candid
 template <size_t kSize>
 CandidateSource texture_source(TextureProperty property, const std::vector<PictureFeatures>& pictures,
                                std::array<float, kSize> TextureFeatures::*part) {
-  return {{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, /*is_broad=*/true}, [&pictures, part] {
+  return {{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, property}, [&pictures, part] {
             std::vector<float> rows;
             rows.reserve(pictures.size() * kSize);
             for (const PictureFeatures& picture : pictures) {
@@ -107,21 +108,23 @@ void add_files(const std::vector<FileFacts>& files, std::vector<CandidateSource>
     std::vector<std::string> texts;
     for (const FileFacts& file : files) texts.push_back(file.facts[f]);
     if (std::set<std::string_view>(texts.begin(), texts.end()).size() < 2) continue;
-    sources.push_back({{std::string(name_of(static_cast<FileFact>(f))), CandidateKind::kFile, std::nullopt},
+    const auto fact = static_cast<FileFact>(f);
+    sources.push_back({{std::string(name_of(fact)), CandidateKind::kFile, std::nullopt, fact},
                        [texts = std::move(texts)] { return text_categories(texts); }});
   }
   for (size_t m = 0; m < kFileMeasures; ++m) {
     std::vector<double> numbers;
     for (const FileFacts& file : files) numbers.push_back(file.measures[m]);
     if (std::set<double>(numbers.begin(), numbers.end()).size() < 2) continue;
-    sources.push_back({{std::string(name_of(static_cast<FileMeasure>(m))), CandidateKind::kFile, std::nullopt},
+    const auto measure = static_cast<FileMeasure>(m);
+    sources.push_back({{std::string(name_of(measure)), CandidateKind::kFile, std::nullopt, measure},
                        [numbers = std::move(numbers)] { return number_categories(numbers); }});
   }
 }
 
 void add_columns(const std::vector<AuditColumn>& columns, std::vector<CandidateSource>& sources) {
   for (const AuditColumn& column : columns) {
-    sources.push_back({{column.name, CandidateKind::kColumn, std::nullopt}, [&column] { return column_categories(column.values); }});
+    sources.push_back({{column.name, CandidateKind::kColumn, std::nullopt, {}}, [&column] { return column_categories(column.values); }});
   }
 }
 
@@ -131,7 +134,7 @@ void add_directions(const AuditRows& rows, uint64_t seed, std::vector<CandidateS
   for (size_t d = 0; d < count; ++d) {
     std::vector<double> values;
     for (size_t i = d; i < projections.size(); i += count) values.push_back(projections[i]);
-    sources.push_back({{fmt::format("direction {}", d + 1), CandidateKind::kDirection, std::nullopt},
+    sources.push_back({{fmt::format("direction {}", d + 1), CandidateKind::kDirection, std::nullopt, {}},
                        [values = std::move(values)] { return number_categories(values); }});
   }
 }

@@ -11,10 +11,6 @@ namespace {
 constexpr double kSignificant = 0.05;
 constexpr double kLowerMiddle = 0.4;  // a mark on half of the image leaves this quantile of the cells alone
 
-bool is_named(const AuditFinding& finding, std::string_view name) { return finding.candidate.name == name; }
-
-bool follows_content(const AuditFinding& finding) { return is_named(finding, name_of(FileMeasure::kBytesPerPixel)); }
-
 // References of each grid's cells, by the width of a cell.
 std::map<double, double> grid_references(const std::vector<AuditFinding>& findings) {
   std::map<double, std::vector<double>> grids;
@@ -33,7 +29,7 @@ std::map<double, double> grid_references(const std::vector<AuditFinding>& findin
 double best_global(const std::vector<AuditFinding>& findings) {
   double best = 0;
   for (const AuditFinding& finding : findings) {
-    if (finding.candidate.kind == CandidateKind::kGlobal && !finding.candidate.is_broad) best = std::max(best, finding.accuracy);
+    if (finding.candidate.kind == CandidateKind::kGlobal && !finding.candidate.is_broad()) best = std::max(best, finding.accuracy);
   }
   return best;
 }
@@ -47,8 +43,8 @@ struct Rule {
 
 // Content explains up to 0.49, 0.27 and 0.14 of the errors in 80 clean folders.
 double broad_threshold(const AuditFinding& finding) {
-  if (is_named(finding, name_of(TextureProperty::kFrequencies))) return 0.6;
-  return is_named(finding, name_of(TextureProperty::kLines)) ? 0.4 : 0.35;
+  if (finding.candidate.is(TextureProperty::kFrequencies)) return 0.6;
+  return finding.candidate.is(TextureProperty::kLines) ? 0.4 : 0.35;
 }
 
 // Content explains up to 0.39 of the errors in 80 clean folders, where up to 81 % of the values are certain.
@@ -59,10 +55,10 @@ double patch_threshold(double certainty) {
 
 // The content of an image affects these little; thresholds are between clean images and planted traces of processing.
 std::optional<double> processing_threshold(const AuditFinding& finding) {
-  if (is_named(finding, name_of(GlobalProperty::kBlockiness))) return 0.22;
-  if (is_named(finding, name_of(GlobalProperty::kSharpness))) return 0.45;
-  if (is_named(finding, name_of(GlobalProperty::kNoise))) return 0.6;
-  if (is_named(finding, name_of(GlobalProperty::kCastRed)) || is_named(finding, name_of(GlobalProperty::kCastBlue))) return 0.35;
+  if (finding.candidate.is(GlobalProperty::kBlockiness)) return 0.22;
+  if (finding.candidate.is(GlobalProperty::kSharpness)) return 0.45;
+  if (finding.candidate.is(GlobalProperty::kNoise)) return 0.6;
+  if (finding.candidate.is(GlobalProperty::kCastRed) || finding.candidate.is(GlobalProperty::kCastBlue)) return 0.35;
   return std::nullopt;
 }
 
@@ -76,11 +72,11 @@ Rule rule_of(const AuditFinding& finding, const ExcessInput& input, const std::m
     case CandidateKind::kBorder:
       return {input.middle, 0.25, least, 0};
     case CandidateKind::kGlobal:
-      if (finding.candidate.is_broad) return {input.layout, broad_threshold(finding), least, 0};
+      if (finding.candidate.is_broad()) return {input.layout, broad_threshold(finding), least, 0};
       if (const auto threshold = processing_threshold(finding)) return {input.chance, *threshold, 0, input.noise};
       return {input.layout, 0.25, least, 0};
     case CandidateKind::kFile:
-      if (follows_content(finding)) return {std::max(input.layout, global), 0.25, least, 0};
+      if (finding.candidate.is(FileMeasure::kBytesPerPixel)) return {std::max(input.layout, global), 0.25, least, 0};
       break;
     case CandidateKind::kDirection:
       return {input.embeddings, 0.25, least, 0};
@@ -101,7 +97,7 @@ AuditVerdict verdict_of(const AuditFinding& finding, const ExcessInput& input, c
 const AuditFinding* best_shortcut(const std::vector<AuditFinding>& findings, CandidateKind kind) {
   const AuditFinding* best = nullptr;
   for (const AuditFinding& finding : findings) {
-    if (finding.candidate.kind != kind || finding.candidate.is_broad || finding.verdict != AuditVerdict::kShortcut) continue;
+    if (finding.candidate.kind != kind || finding.candidate.is_broad() || finding.verdict != AuditVerdict::kShortcut) continue;
     if (best == nullptr || finding.accuracy > best->accuracy) best = &finding;
   }
   return best;
@@ -122,7 +118,7 @@ void attribute(std::vector<AuditFinding>& findings, CandidateKind cause, const s
 }
 
 auto of_kind(CandidateKind kind) {
-  return [kind](const Candidate& candidate) { return candidate.kind == kind && !candidate.is_broad; };
+  return [kind](const Candidate& candidate) { return candidate.kind == kind && !candidate.is_broad(); };
 }
 
 // A frame is seen in its cells, either in the words of patches, and all of them in the image as a whole; other sizes and encoders change
@@ -137,7 +133,7 @@ void attribute_effects(std::vector<AuditFinding>& findings) {
   attribute(findings, kPatch, of_kind(kGlobal), kMargin);
   for (const CandidateKind cause : {kBorder, kCell, kPatch, kGlobal, kFile}) {
     attribute(
-        findings, cause, [](const Candidate& candidate) { return candidate.is_broad; }, kMarginOfBroader);
+        findings, cause, [](const Candidate& candidate) { return candidate.is_broad(); }, kMarginOfBroader);
   }
 }
 

@@ -68,6 +68,10 @@ std::string_view name_of(FileFact fact) {
   return kNames[static_cast<size_t>(fact)];
 }
 
+bool is_of_name(FileFact fact) {
+  return fact == FileFact::kNamePrefix || fact == FileFact::kNameSuffix || fact == FileFact::kNamePattern || fact == FileFact::kNameMonth;
+}
+
 std::string_view name_of(FileMeasure measure) {
   constexpr std::array<std::string_view, kFileMeasures> kNames = {"aspect ratio", "number of pixels", "bytes per pixel"};
   return kNames[static_cast<size_t>(measure)];

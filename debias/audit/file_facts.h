@@ -29,6 +29,7 @@ enum class FileFact {
 };
 constexpr int kFileFacts = 16;
 std::string_view name_of(FileFact fact);
+bool is_of_name(FileFact fact);  // of the file's own name
 
 enum class FileMeasure { kAspect, kPixels, kBytesPerPixel };
 constexpr int kFileMeasures = 3;

@@ -12,12 +12,6 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-uint64_t big_endian(Bytes bytes) {
-  uint64_t value = 0;
-  for (const uint8_t byte : bytes) value = value << 8 | byte;
-  return value;
-}
-
 bool is_frame_header(uint8_t marker) {
   constexpr uint8_t kHuffmanTables = 0xc4, kExtension = 0xc8, kArithmeticTables = 0xcc;
   return marker >= 0xc0 && marker <= 0xcf && marker != kHuffmanTables && marker != kExtension && marker != kArithmeticTables;
@@ -75,8 +69,7 @@ std::string jfif_density(Bytes file) {
     constexpr uint8_t kApp0 = 0xe0;
     if (marker != kApp0 || !begins_with(content, std::string_view("JFIF\0", 5)) || content.size() < kDown + 2) return true;
     if (content[kUnit] < kUnits.size()) {
-      text = fmt::format("{} x {} per {}", big_endian(content.subspan(kAcross, 2)), big_endian(content.subspan(kDown, 2)),
-                         kUnits[content[kUnit]]);
+      text = fmt::format("{} x {} per {}", big_endian(content, kAcross, 2), big_endian(content, kDown, 2), kUnits[content[kUnit]]);
     }
     return false;
   });
@@ -88,8 +81,7 @@ std::string png_density(Bytes file) {
   for_each_png_chunk(file, [&](std::string_view type, Bytes content) {
     if (type == "IDAT") return false;
     if (type != "pHYs" || content.size() < 9) return true;
-    text =
-        fmt::format("{} x {} per {}", big_endian(content.first(4)), big_endian(content.subspan(4, 4)), content[8] == 0 ? "pixel" : "metre");
+    text = fmt::format("{} x {} per {}", big_endian(content, 0, 4), big_endian(content, 4, 4), content[8] == 0 ? "pixel" : "metre");
     return false;
   });
   return text;

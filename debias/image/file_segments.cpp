@@ -3,16 +3,12 @@
 #include <algorithm>
 
 namespace debias {
-namespace {
 
-// Zero beyond the end.
-size_t big_endian(std::span<const uint8_t> bytes, size_t at, size_t size) {
-  size_t value = 0;
-  for (size_t i = at; i < at + size; ++i) value = value << 8 | (i < bytes.size() ? bytes[i] : 0);
+uint64_t big_endian(std::span<const uint8_t> bytes, size_t at, size_t size) {
+  uint64_t value = 0;
+  for (size_t i = at; i < at + size; ++i) value = value << 8 | (i < bytes.size() ? bytes[i] : 0U);
   return value;
 }
-
-}  // namespace
 
 bool begins_with(std::span<const uint8_t> bytes, std::string_view start) {
   return bytes.size() >= start.size() && std::equal(start.begin(), start.end(), bytes.begin());

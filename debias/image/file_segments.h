@@ -14,6 +14,9 @@ void for_each_jpeg_segment(std::span<const uint8_t> file, const std::function<bo
 // Calls visit(type, content) for each chunk of a PNG file, until it returns false.
 void for_each_png_chunk(std::span<const uint8_t> file, const std::function<bool(std::string_view, std::span<const uint8_t>)>& visit);
 
+// The number in `size` bytes from `at` on, the most significant first; bytes beyond the end are zero.
+uint64_t big_endian(std::span<const uint8_t> bytes, size_t at, size_t size);
+
 bool begins_with(std::span<const uint8_t> bytes, std::string_view start);
 
 // At most `size` bytes from `at` on: those that are there.

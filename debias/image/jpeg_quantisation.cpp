@@ -8,8 +8,6 @@ namespace {
 
 constexpr size_t kCoefficients = 64;
 
-int64_t big_endian(std::span<const uint8_t> bytes, size_t at) { return bytes[at] << 8 | bytes[at + 1]; }
-
 // The tables of one DQT segment, each a byte of precision and number, then 64 values of one or two bytes.
 void append_sums(std::span<const uint8_t> segment, std::string& sums) {
   for (size_t at = 0; at < segment.size();) {
@@ -17,7 +15,7 @@ void append_sums(std::span<const uint8_t> segment, std::string& sums) {
     ++at;
     if (segment.size() - at < kCoefficients * width) return;
     int64_t sum = 0;
-    for (size_t i = 0; i < kCoefficients; ++i, at += width) sum += width == 1 ? segment[at] : big_endian(segment, at);
+    for (size_t i = 0; i < kCoefficients; ++i, at += width) sum += static_cast<int64_t>(big_endian(segment, at, width));
     sums += (sums.empty() ? "" : " ") + std::to_string(sum);
   }
 }

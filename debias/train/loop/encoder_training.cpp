@@ -71,7 +71,7 @@ void EncoderTraining::announce() const {
                          epochs));
   }
   if (recipe_.must_link) {
-    const JoinedLinks links = joined_links(linked_groups(*recipe_.must_link, *input_.dataset));
+    const JoinedLinks links = joined_links(parts_.linked);
     links.is_large ? log.warn(links.text) : log.note(links.text);
   }
   for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log.warn(line);

@@ -87,6 +87,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   std::vector<Term> terms = make_terms(recipe, *dataset);
   const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
   for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
+  if (recipe.must_link) parts.linked = linked_groups(*recipe.must_link, *dataset);
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,
@@ -98,7 +99,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .ranks = &ranks,
                               .joins_norm = recipe.train.joins_norm(),
                               .loss_rows = recipe.train.loss_rows(),
-                              .linked = recipe.must_link ? linked_groups(*recipe.must_link, *dataset) : std::vector<int64_t>()});
+                              .linked = parts.linked});
   parts.source = method.batches(recipe, dataset, ranks);
   const bool host_reads = dataset->sentences() != nullptr;  // how many words each has decides what is launched
   if (copies_ahead(device) && parts.source->state().empty() && !host_reads) {
