@@ -1,11 +1,9 @@
-"""Builds the wheel: the modules, and in debias/lib one libdebias_torch-MAJOR.MINOR.so for each torch, with Highway's libraries beside them.
+"""Builds the wheel: the modules, and in debias/lib the engine, libdebias_engine.so, with Highway's libraries beside it.
 
 DEBIAS_LIBRARIES names a folder that holds them (scripts/build_wheel.sh makes it), or is `none`: then the wheel is the plain half alone, for any
-platform, as it is everywhere but on Linux x86_64. Without it the library is built with CMake for one torch: the package of this interpreter
-(hence pip's --no-build-isolation), or the folder that LIBTORCH names.
+platform, as it is everywhere but on Linux x86_64. Without it the engine is built with CMake, which needs a libtorch to link with.
 """
 
-import importlib.util
 import os
 import pathlib
 import platform
@@ -35,20 +33,11 @@ def libraries():
     folder = os.environ.get("DEBIAS_LIBRARIES")
     if not folder:
         folder = ROOT / "build" / "wheel" / "own"
-        subprocess.run([ROOT / "scripts" / "build_libraries.sh", folder, torch_folder()], check=True)
+        subprocess.run([ROOT / "scripts" / "build_engine.sh", folder], check=True)
     found = sorted(pathlib.Path(folder).glob("*.so*"))
-    if not any(path.name.startswith("libdebias_torch-") for path in found):
-        raise SystemExit(f"debias: no libdebias_torch-*.so in {folder}")
+    if not any(path.name == "libdebias_engine.so" for path in found):
+        raise SystemExit(f"debias: no libdebias_engine.so in {folder}")
     return found
-
-
-def torch_folder():
-    if os.environ.get("LIBTORCH"):
-        return os.environ["LIBTORCH"]
-    found = importlib.util.find_spec("torch")
-    if found is None:
-        raise SystemExit("debias: no torch beside this interpreter; install one and give pip --no-build-isolation, or set LIBTORCH")
-    return found.submodule_search_locations[0]
 
 
 class WithLibraries(build_py):

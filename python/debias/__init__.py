@@ -11,7 +11,7 @@ Every objective of the C++ registry is a class with a name in CamelCase + Loss; 
 
 from . import metrics, prior
 from ._gather import gather
-from ._library import VERSION as __version__, about, objectives, warn_once as _warn_once
+from ._table import VERSION as __version__, about, objectives, warn_once as _warn_once
 from ._losses import Diagnostics, Objective, class_name, make_classes
 from ._program import ProgramError, ProgramNotFound
 from .cached_step import CachedStep

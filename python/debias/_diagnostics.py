@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple, Optional
 
-ENGINES = ("auto", "fused", "blocked", "dense")  # as the compiled half numbers them
+ENGINES = ("auto", "fused", "blocked", "dense")
 
 
 class Diagnostics(NamedTuple):
@@ -28,10 +28,5 @@ def read(numbers, engine):
     return Diagnostics(int(anchors), int(used), int(clamped), some(least), some(size), engine)
 
 
-def of_library(tensor):
-    *numbers, engine = tensor.tolist()
-    return read(numbers, ENGINES[int(engine)])
-
-
-def of_plain(measured):
-    return read(measured.numbers(), "blocked" if measured.blocked else "dense")
+def of(measured):
+    return read(measured.numbers(), measured.engine)

@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import json
 import math
 
 import torch
@@ -10,8 +9,8 @@ import torch
 from . import _attributes, _diagnostics, _documentation, _inputs, plain
 from ._diagnostics import Diagnostics
 from ._gather import batch_of_all, refuse_gathered_keys
-from ._library import AVAILABLE, _table, resolved_options
-from ._options import VARIANTS
+from ._options import VARIANTS, resolved
+from ._table import table
 from .plain.call import without_autocast
 
 _REDUCTIONS = ("mean", "sum", "none")
@@ -34,11 +33,6 @@ def _refuse_unknown(name, given, known):
 def _plain(value):
     value = value.item() if hasattr(value, "item") else value  # a number of numpy or torch
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _as_json(options):
-    """JSON has no infinity; the library reads the word."""
-    return json.dumps({key: _plain(value) for key, value in options.items()})
 
 
 def _choice(name, option, value, choices):
@@ -78,7 +72,6 @@ class Objective(torch.nn.Module):
         self._temperature = None
         if _is_learnt(options.get("temperature")):
             self._learn(options["temperature"])
-        self._options = ""
         self._accept(options)
         self._diagnostics = self._per_anchor = None
 
@@ -95,11 +88,8 @@ class Objective(torch.nn.Module):
     def _accept(self, given):
         if _is_learnt(given.get("temperature")):
             _inputs.temperature(type(self).__name__, given["temperature"])
-        self.options = resolved_options(self._entry, _as_json(given))
+        self.options = resolved(self._entry, {key: _plain(value) for key, value in given.items()})
         self._given = given
-        self._options = _as_json(self.options)
-        # Where rows are divided by the root of a temperature that is learnt: the temperature is 1 for whoever is given them.
-        self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
 
     def set(self, **options):
         """Changes options, for example by a schedule between epochs."""
@@ -114,8 +104,7 @@ class Objective(torch.nn.Module):
         """Diagnostics of the last call; None before it."""
         if self._diagnostics is None:
             return None
-        of = _diagnostics.of_library if isinstance(self._diagnostics, torch.Tensor) else _diagnostics.of_plain
-        return of(self._diagnostics)
+        return _diagnostics.of(self._diagnostics)
 
     evidence = diagnostics  # an earlier name
 
@@ -148,17 +137,10 @@ class Objective(torch.nn.Module):
             _attributes.refuse_positives_among_keys(self, (z,), given["keys"], given["ids"], given["key_ids"])
         temperature = self.learnt_temperature() if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
-        if not AVAILABLE or _for_torch(z) or (temperature is not None and self._moves_a_floor()):
-            value, per_anchor, diagnostics = self._in_torch(z, given, temperature)
-        else:
-            value, per_anchor, diagnostics = self._computed(z, given, temperature)
+        value, per_anchor, diagnostics = self._computed(z, given, temperature)
         if not _exporting():
             self._per_anchor, self._diagnostics = per_anchor.detach(), diagnostics
         return value
-
-    def _moves_a_floor(self):
-        """Whether the formula also uses the temperature outside the similarities, in floors e^{-1/t}."""
-        return "floor" in (self.options.get("clamp"), self.options.get("guard"))
 
     def _unit(self, rows):
         if rows is None:
@@ -167,31 +149,11 @@ class Objective(torch.nn.Module):
         return rows / torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_min(1e-12) if self.normalize else rows
 
     def _computed(self, z, given, temperature):
-        options, normalize, scale = self._options, self.normalize, None
-        if temperature is not None:
-            options, normalize = self._at_one, False
-            root = torch.as_tensor(temperature, device=z.device).sqrt()
-            z, keys, positives = (rows if rows is None else self._unit(rows) / root for rows in (z, given["keys"], given["positives"]))
-            given = {**given, "keys": keys, "positives": positives}
-            if self.options["base_temperature"] != "none":
-                scale = root.square() / self.options["base_temperature"]
-        arguments = (z, self._entry["name"], options, given["labels"], given["bias_labels"], given["weights"], given["prior"], given["ids"],
-                     given["keys"], given["key_labels"], given["key_ids"], given["positives"], self.engine, self.memory_budget, normalize)
-        if self.reduction == "none":
-            losses, diagnostics = torch.ops.debias.anchor_losses(*arguments)
-            losses = losses if scale is None else losses * scale
-            return losses, losses, diagnostics
-        value, per_anchor, diagnostics = torch.ops.debias.objective(*arguments)
-        if self.reduction == "sum":
-            value = value * diagnostics[1].to(value.dtype)
-        return (value, per_anchor, diagnostics) if scale is None else (value * scale, per_anchor * scale, diagnostics)
-
-    def _in_torch(self, z, given, temperature):
         logits = self._entry["kind"] == "logits"
         rows = z.unsqueeze(1) if z.dim() == 2 and not logits else z
         call = plain.Call(**{**given, "z": _precise(rows) if logits else self._unit(rows), "keys": self._unit(given["keys"]),
                              "positives": self._unit(given["positives"])},
-                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget)
+                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget, bfloat16=z.dtype == torch.bfloat16)
         with without_autocast(z.device.type):
             value, per_anchor, measured = plain.evaluated(self._entry, self.options, call)
         if self.reduction == "none":
@@ -202,11 +164,6 @@ class Objective(torch.nn.Module):
 
 def _precise(rows):
     return rows if rows.dtype == torch.float64 else rows.float()
-
-
-def _for_torch(z):
-    """Whether PyTorch computes although the library is available. The library reads numbers on the host, and torch.func cannot transform it."""
-    return z.device.type != "cpu" or (not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None)
 
 
 def _exporting():
@@ -337,4 +294,4 @@ def _class(entry, module):
 
 def make_classes(module):
     """{class name: class} of every objective; pickle and others find the classes in `module`."""
-    return {class_name(entry["name"]): _class(entry, module) for entry in _table()}
+    return {class_name(entry["name"]): _class(entry, module) for entry in table()}

@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import torch
 
 from . import _inputs
-from ._library import AVAILABLE
+AVAILABLE = False
 from .feature_table import FeatureTable
 from .plain import class_prior as _plain
 

@@ -187,7 +187,7 @@ class TwoTowerLoss(torch.nn.Module):
     @property
     def diagnostics(self):
         """Diagnostics of the last value. Anchors are images and texts; `clamped` counts those whose estimate was clamped to its floor."""
-        return None if self._diagnostics is None else _diagnostics.of_plain(self._diagnostics)
+        return None if self._diagnostics is None else _diagnostics.of(self._diagnostics)
 
     evidence = diagnostics  # an earlier name
 

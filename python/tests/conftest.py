@@ -1,4 +1,4 @@
-"""Tests of the compiled library need it: without this check they would pass with the plain half in its place."""
+"""Tests of the compiled engine need it: without this check they would pass with the plain half in its place."""
 
 import os
 
@@ -9,4 +9,4 @@ import debias
 
 def pytest_configure():
     if os.environ.get("DEBIAS_ENGINE", "auto") == "auto" and debias.about()["backend"] != "compiled":
-        raise pytest.UsageError(f"{debias._library.MISSING}; set DEBIAS_ENGINE=none to test the plain half")
+        raise pytest.UsageError(f"{debias._engine.MISSING}; set DEBIAS_ENGINE=none to test the plain half")

@@ -1,4 +1,4 @@
-"""The package beside a torch that it has no library for, or with the engine hidden: said once, and computed by PyTorch."""
+"""The package without its engine, or with it hidden: said once, and computed by PyTorch. The engine beside other versions of torch."""
 
 import json
 import os
@@ -33,6 +33,7 @@ with warnings.catch_warnings(record=True) as caught:
         values[name] = [value.item(), gradient.norm().item()]
     rows, labels = torch.eye(6), list(range(6))
     measures = [debias.metrics.knn_accuracy(rows, labels, rows, labels, k=1), debias.prior.from_labels([0, 0, 1]).tau_plus]
+    refusal = None
     try: debias.InfoNCELoss(engine="fused")(rows, rows)
     except ValueError as error: refusal = str(error)
 ours = [str(one.message) for one in caught if str(one.message).startswith("debias")]
@@ -49,30 +50,31 @@ def found(folder, version=torch.__version__, **environment):
 
 
 @pytest.fixture(scope="module")
-def newer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("newer")
-    shutil.copytree(PACKAGE, folder / "debias")
-    return found(folder, "2.99.0+cpu")
+def without(tmp_path_factory):
+    """The package as its wheel for every platform has it."""
+    folder = tmp_path_factory.mktemp("without")
+    shutil.copytree(PACKAGE, folder / "debias", ignore=shutil.ignore_patterns("*.so*"))
+    return found(folder)
 
 
-def test_one_warning_says_what_is_lost(newer):
-    message, = newer["warnings"]
-    assert "torch 2.99.0+cpu" in message and "computed by PyTorch" in message and "\n" not in message
-    assert newer["about"]["backend"] == "plain" and newer["about"]["torch"] == "2.99.0+cpu" and newer["about"]["threads"] >= 1
+def test_one_warning_says_what_is_lost(without):
+    message, = without["warnings"]
+    assert "no compiled engine" in message and "computed by PyTorch" in message and "\n" not in message
+    assert without["about"]["backend"] == "plain" and without["about"]["threads"] >= 1
 
 
-def test_all_losses_and_measures_are_those_of_this_half(newer):
-    assert list(newer["values"]) == NAMES and len(NAMES) == 19
-    for name, (value, norm) in newer["values"].items():
+def test_all_losses_and_measures_are_those_of_this_half(without):
+    assert list(without["values"]) == NAMES and len(NAMES) == 19
+    for name, (value, norm) in without["values"].items():
         z, *rest = arguments_of(name)
         expected = called(loss_of(name), name, z, *rest)
         gradient, = torch.autograd.grad(expected, z)
         assert value == pytest.approx(expected.item(), rel=1e-10) and norm == pytest.approx(gradient.norm().item(), rel=1e-9), name
-    assert newer["measures"] == [1, pytest.approx(1 / 3)]
+    assert without["measures"] == [1, pytest.approx(1 / 3)]
 
 
-def test_the_tile_engine_is_refused_with_its_reason(newer):
-    assert "there is no fused backend here" in newer["refusal"]
+def test_the_tile_engine_is_refused_with_its_reason(without):
+    assert "there is no fused backend here" in without["refusal"]
 
 
 def test_the_engine_can_be_hidden():
@@ -86,38 +88,23 @@ def test_the_engine_can_be_hidden():
 
 
 @compiled
-def test_a_library_that_cannot_be_loaded_is_no_end(tmp_path):
+def test_an_engine_that_cannot_be_loaded_is_no_end(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "debias")
-    for library in (tmp_path / "debias/lib").glob("libdebias_torch-*.so"):
-        library.write_bytes(b"no library")
+    (tmp_path / "debias/lib/libdebias_engine.so").write_bytes(b"no library")
     message, = found(tmp_path)["warnings"]
     assert "cannot be loaded" in message
 
 
 @compiled
-def test_the_table_beside_the_modules_is_the_librarys():
-    table = json.loads((PACKAGE / "objectives.json").read_text())
-    assert table == json.loads(torch.ops.debias.objective_table()), "write it anew: python -m debias._library"
+def test_the_engine_serves_a_torch_of_any_version():
+    newer = found(PACKAGE.parent, "2.99.0+cpu")
+    assert newer["about"]["backend"] == "compiled" and newer["about"]["torch"] == "2.99.0+cpu" and not newer["warnings"]
 
 
 @compiled
-@pytest.mark.parametrize("name", NAMES)
-def test_options_are_resolved_as_by_the_library(name):
-    from debias import _options
-    entry = next(entry for entry in debias.objectives() if entry["name"] == name)
-    for variant in ("stable", "paper", "authors"):
-        given = {"variant": variant}
-        expected = debias._library.resolved_options(entry, json.dumps(given))
-        assert _options.resolved(entry, given) == expected
-    mistaken = {"number": ["x", -7, 1e9, "nan"], "integer": ["x", -7, 0, 2.5, 1e9], "boolean": ["yes"], "word": ["flor"],
-                "number or none": [-1]}
-    for option in entry["options"]:
-        for value in mistaken[option["type"]]:
-            both = []
-            for resolve in (_options.resolved, lambda entry, given: debias._library.resolved_options(entry, json.dumps(given))):
-                try:
-                    both.append(resolve(entry, {option["name"]: value}).get(option["name"]))
-                except ValueError as error:
-                    both.append("refused")
-                    assert option["name"] in str(error) and "\n" not in str(error)
-            assert both[0] == both[1], (option, value, both)
+def test_the_engine_has_no_symbol_of_torch():
+    """Of libtorch_cpu it takes the BLAS, and through it the OpenMP runtime."""
+    shown = subprocess.run(["nm", "-D", "--undefined-only", "-C", PACKAGE / "lib/libdebias_engine.so"], capture_output=True, text=True, check=True)
+    assert "sgemm_" in shown.stdout and not any(name in shown.stdout for name in ("at::", "c10::", "torch::", "aoti_"))
+    size = sum(file.stat().st_size for file in (PACKAGE / "lib").iterdir())
+    assert size <= 6_000_000

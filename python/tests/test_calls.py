@@ -240,14 +240,7 @@ def test_the_diagnostics_names_the_engine():
         assert loss.diagnostics.engine == engine and loss.fused == (engine == "fused")
     floor = debias.DebiasedNegativesLoss(torch.nn.Parameter(torch.tensor(0.5)))
     floor(z0, z1)
-    assert floor.diagnostics.engine == "dense"
-
-
-@compiled
-@pytest.mark.parametrize("name", OVER_ANCHORS)
-def test_the_operators_of_anchors_pass_opcheck(name):
-    z, labels, bias, weights = arguments_of(name, torch.float32)
-    torch.library.opcheck(torch.ops.debias.anchor_losses.default, (z, name, "{}", labels, bias, weights))
+    assert floor.diagnostics.engine == ("fused" if debias.about()["backend"] == "compiled" else "dense")
 
 
 class Step(torch.nn.Module):

@@ -170,23 +170,6 @@ def test_fairkl_works_in_inference_mode_on_two_threads(mode):
         torch.set_num_threads(threads)
 
 
-@compiled
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_operators_pass_opcheck(name, dtype):
-    z, labels, bias, weights = arguments_of(name, dtype)
-    given = (z, name, "{}", labels, bias, weights)
-    torch.library.opcheck(torch.ops.debias.objective.default, given)
-    torch.library.opcheck(torch.ops.debias.objective_with_gradient.default, (z.detach(), *given[1:]))
-
-
-@compiled
-@pytest.mark.parametrize("name, options", [("debiased_negatives", "{}"), ("debiased_negatives", '{"aggregation": "pairs"}'), ("infonce", "{}")])
-def test_shapes_are_known_beforehand_for_three_views(name, options):
-    z = torch.randn(5, 3, 4, requires_grad=True)
-    torch.library.opcheck(torch.ops.debias.objective.default, (z, name, options))
-
-
 def test_a_compiled_step_is_the_eager_one():
     z, *_ = arguments_of("debiased_negatives", torch.float32)
     loss = debias.DebiasedNegativesLoss()

@@ -7,7 +7,7 @@ import torch
 
 import debias
 
-# Of what only the compiled half has: its tile engine and its operators.
+# Of what only the compiled engine has.
 compiled = pytest.mark.skipif(debias.about()["backend"] != "compiled", reason="the plain half computes")
 
 
@@ -122,7 +122,7 @@ def test_the_dense_engine_may_be_differentiated_twice(name):
 @compiled
 def test_the_fused_engine_refuses_to_be_differentiated_twice():
     z, *_ = arguments_of("infonce", torch.float32)
-    with pytest.raises(RuntimeError, match="second derivative.*dense"):
+    with pytest.raises(ValueError, match="second derivative.*dense"):
         gradient, = torch.autograd.grad(debias.InfoNCELoss(engine="fused")(z), z, create_graph=True)
         gradient.square().sum().backward()
 
@@ -154,7 +154,7 @@ def test_half_precision_is_computed_in_single():
         else:  # where the processor multiplies bfloat16, the unit rows are rounded to it
             rounded = torch.nn.functional.normalize(half.detach().float(), dim=-1).bfloat16().float()
             of_rounded = debias.InfoNCELoss(normalize=False)(rounded).item()
-            assert value.item() in (exact, pytest.approx(of_rounded, rel=1e-6))
+            assert value.item() == pytest.approx(exact, rel=1e-6) or value.item() == pytest.approx(of_rounded, rel=1e-6)
 
 
 def test_autocast_changes_nothing():

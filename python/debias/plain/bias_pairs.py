@@ -25,7 +25,7 @@ def _others_and_mean(c, pair_weights, row_tensors, tensors):
 
     index = torch.arange(len(groups.rows), device=groups.rows.device)
     return over_rows(function, c.pairs.scaled, c.pairs.keys, (index, groups.rows, *row_tensors), (groups.keys, *tensors),
-                     engine=c.pairs.engine, memory_budget=c.pairs.memory_budget).unbind(1)
+                     engine=c.pairs.call.engine, memory_budget=c.pairs.call.memory_budget).unbind(1)
 
 
 def biascon(name, options, call, scale, conditions):

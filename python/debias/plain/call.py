@@ -22,6 +22,7 @@ class Call(NamedTuple):
     temperature: Union[float, torch.Tensor, None] = None
     engine: str = "auto"
     memory_budget: int = 256 << 20
+    bfloat16: bool = False  # rows were bfloat16: the fused engine may multiply them as such
 
     def samples(self):
         """int64 [B]: the ids, or 0, 1, ..."""

@@ -50,4 +50,4 @@ def end(name, options, call, scale, conditions):
     used = (bias >= 0) & ((spread > 0) | (total > 0))
     per_anchor = torch.where(used, value.detach(), math.nan)
     clamped = (spread == 0).to(torch.int64) + (total == 0)
-    return Result(value, per_anchor, Measured(len(z), used.sum(), clamped, None, None, takes_blocks(call.engine, len(z), len(z))))
+    return Result(value, per_anchor, Measured(len(z), used.sum(), clamped, None, None, "blocked" if takes_blocks(call.engine, len(z), len(z)) else "dense"))

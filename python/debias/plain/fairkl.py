@@ -166,5 +166,5 @@ def _together(signs, rows, by_anchor, call):
     per_anchor = torch.where(rows.known & used, own, math.nan).to(rows.z.dtype)
     clamped = signs[0][2] + signs[1][2]
     measured = Measured(len(rows.z), (~per_anchor.isnan()).sum(), clamped, None, None,
-                        takes_blocks(call.engine, len(rows.z), len(rows.z)))
+                        "blocked" if takes_blocks(call.engine, len(rows.z), len(rows.z)) else "dense")
     return Result(value.to(rows.z.dtype), per_anchor, measured)

@@ -19,9 +19,6 @@ OBJECTIVES = {function.__name__: function for function in (
 def evaluated(entry, options, call):
     """The Result of the objective that `entry` of the table describes. `options` have been resolved; call.temperature: in their place."""
     name = entry["name"]
-    if call.engine == "fused":
-        raise ValueError(f"{name}: there is no fused backend here: it takes float32 on the CPU, outside torch.func, with the compiled library; "
-                         "give engine auto, blocked or dense")
     check_shapes(name, entry, call, options)
     scale, conditions = 1.0, Conditions()
     if "temperature" in options:

@@ -14,7 +14,6 @@ from .log_space import log_add
 from .pair_sums import LogAddSum, LogSum, SetSum, TripletSum, pair_sums
 from .pairs import Pairs, flat, keyed_pairs, square_pairs
 from .result import Losses, mean_over_anchors
-from .row_blocks import takes_blocks
 
 
 class Classes(NamedTuple):
@@ -27,8 +26,7 @@ class Classes(NamedTuple):
         return pair_sums(self.pairs, requests, row_values)
 
     def mean(self, loss, attracted, scale):
-        blocked = takes_blocks(self.pairs.engine, self.pairs.anchors.shape[0], self.pairs.keys.shape[0])
-        return mean_over_anchors(Losses(torch.where(attracted, loss, 0)), scale, blocked)
+        return mean_over_anchors(Losses(torch.where(attracted, loss, 0)), scale, self.pairs.engine)
 
 
 def _with_positives_as_keys(call):
@@ -48,9 +46,9 @@ def classes_of(name, call, conditions):
     views, samples = call.z.shape[1], call.samples()
     if call.keys is None:
         require_distinct(name, call.ids, conditions)
-        pairs = square_pairs(flat(call.z), samples, call.labels, views, call.temperature, call)
+        pairs = square_pairs(flat(call.z), samples, call.labels, views, call)
     else:
-        pairs = keyed_pairs(flat(call.z), samples, call.labels, views, call.temperature, call, *_with_positives_as_keys(call))
+        pairs = keyed_pairs(flat(call.z), samples, call.labels, views, call, *_with_positives_as_keys(call))
     by_class = pairs.by_class is not None
     classes = Classes(pairs, by_class, pairs.size("equal", by_class), pairs.size("unequal", by_class))
     if call.keys is not None:

@@ -14,6 +14,7 @@ from typing import Callable, NamedTuple
 
 import torch
 
+from .._engine.sums import SETS, Plan, sums as tile_sums
 from .log_space import log_add, log_sum
 from .row_blocks import over_rows
 from .triplets import triplet_sums
@@ -78,6 +79,7 @@ class RankedLogSum(NamedTuple):
     power: int = 1  # of the weights
     multiplier: float = 1.0
     constant: bool = False
+    by_class: bool = False
 
     def __call__(self, block):
         log_weights = block.ranked(self.log_weights)
@@ -108,8 +110,51 @@ class TripletSum(NamedTuple):
         return triplet_sums(block.scores, block.chosen("equal", self.by_class), block.chosen("unequal", self.by_class), self.epsilon)
 
 
+def _tiled(request):
+    """Whether the tile engine has the sum."""
+    return isinstance(request, (LogSum, RankedLogSum)) or (isinstance(request, SetSum) and request.chosen == "equal") or \
+        (isinstance(request, LogAddSum) and not math.isinf(request.epsilon))
+
+
+def _rank_table(pairs, requests):
+    """float64 [requests, N]: the log weights of ranks 1..N."""
+    negatives = torch.tensor([pairs.anchors.shape[0] - 2])
+    ranks = torch.arange(1, pairs.anchors.shape[0] - 1)
+    tables = {request.log_weights: request.log_weights(ranks, negatives) for request in requests}
+    return torch.stack([tables[request.log_weights] * request.power for request in requests])
+
+
+def _by_tiles(pairs, requests, row_values):
+    """The numbers of requests that have one grouping, in their order."""
+    rows, temperature = pairs.anchors, pairs.call.temperature
+    if isinstance(temperature, torch.Tensor):
+        rows, temperature = rows / temperature.sqrt(), 1.0
+    group = (pairs.by_class if requests[0].by_class else pairs.by_sample).rows
+    of = lambda kind: [request for request in requests if isinstance(request, kind)]
+    logs, ranked, equal, adds = of(LogSum), of(RankedLogSum), of(SetSum), of(LogAddSum)
+    plan = Plan(float(temperature), pairs.call.bfloat16, pairs.call.memory_budget,
+                tuple((SETS.index(request.chosen), float(request.multiplier)) for request in logs),
+                tuple((float(request.multiplier), request.constant) for request in ranked), int(bool(equal)),
+                tuple((SETS.index(request.chosen), float(request.sign), float(request.epsilon)) for request in adds))
+    found = tile_sums(rows, group, plan, _rank_table(pairs, ranked) if ranked else None, row_values[0] if adds else None)
+    numbers = dict(zip(map(id, (*logs, *ranked, *equal[:1], *adds)), found.unbind(0)))
+    numbers.update((id(request), numbers[id(equal[0])]) for request in equal)
+    return [numbers[id(request)].detach() if getattr(request, "constant", False) else numbers[id(request)] for request in requests]
+
+
 def pair_sums(pairs, requests, row_values=()):
-    """The numbers [n] of each request, of one walk. row_values: tensors [n] that requests read; gradients reach them."""
+    """The numbers [n] of each request. row_values: tensors [n] that requests read; gradients reach them."""
+    if pairs.engine != "fused" or not all(map(_tiled, requests)):
+        return _walked(pairs, requests, row_values)
+    numbers = {}
+    for by_class in sorted({request.by_class for request in requests}):
+        own = [request for request in requests if request.by_class == by_class]
+        numbers.update(zip(map(id, own), _by_tiles(pairs, own, row_values)))
+    return [numbers[id(request)] for request in requests]
+
+
+def _walked(pairs, requests, row_values):
+    """By PyTorch, all of them in one walk over blocks of anchors."""
     groupings = [pairs.by_sample] if pairs.by_class is None else [pairs.by_sample, pairs.by_class]
     count, values, square = len(groupings), len(row_values), pairs.square
 
@@ -120,5 +165,6 @@ def pair_sums(pairs, requests, row_values=()):
 
     index = torch.arange(pairs.anchors.shape[0], device=pairs.anchors.device)
     sums = over_rows(function, pairs.scaled, pairs.keys, (*row_values, index, *(one.rows for one in groupings)),
-                     tuple(one.keys for one in groupings), engine=pairs.engine, memory_budget=pairs.memory_budget)
+                     tuple(one.keys for one in groupings), engine=pairs.call.engine if pairs.engine != "fused" else "auto",
+                     memory_budget=pairs.call.memory_budget)
     return sums.unbind(1)

@@ -9,6 +9,9 @@ from typing import NamedTuple, Optional
 
 import torch
 
+from .call import Call
+from .engines import engine_of
+
 
 class Grouping(NamedTuple):
     rows: torch.Tensor  # int64 [n]
@@ -17,13 +20,21 @@ class Grouping(NamedTuple):
 
 class Pairs(NamedTuple):
     anchors: torch.Tensor  # [n, D]
-    scaled: torch.Tensor  # [n, D] anchors / temperature
     keys: torch.Tensor  # [m, D]; the anchors themselves where `square`
     square: bool
     by_sample: Grouping
     by_class: Optional[Grouping]
-    engine: str
-    memory_budget: int
+    call: Call
+
+    @property
+    def scaled(self):
+        """The anchors [n, D] divided by the temperature."""
+        return self.anchors / self.call.temperature
+
+    @property
+    def engine(self):
+        """Which engine computes sums over these pairs: fused, blocked or dense."""
+        return engine_of(self.call, self.anchors, self.keys, self.square)
 
     def size(self, chosen, by_class=False):
         """How many keys of each anchor are in the set `equal`, `unequal` or `others`: [n], in the anchors' type."""
@@ -56,12 +67,11 @@ def tiled(values, views):
     return values if values is None else values.repeat(views)
 
 
-def square_pairs(rows, samples, labels, views, temperature, call):
+def square_pairs(rows, samples, labels, views, call):
     """The rows [V·B, D] compared with each other; samples and labels [B]."""
     by_sample = tiled(samples, views)
     by_class = None if labels is None else class_groups(tiled(labels, views), by_sample)
-    return Pairs(rows, rows / temperature, rows, True, Grouping(by_sample, by_sample),
-                 None if by_class is None else Grouping(by_class, by_class), call.engine, call.memory_budget)
+    return Pairs(rows, rows, True, Grouping(by_sample, by_sample), None if by_class is None else Grouping(by_class, by_class), call)
 
 
 def _samples_of_keys(key_ids, count, samples):
@@ -70,7 +80,7 @@ def _samples_of_keys(key_ids, count, samples):
     return own if key_ids is None else torch.where(key_ids >= 0, key_ids, own + key_ids.max().clamp_min(0) + 1)
 
 
-def keyed_pairs(rows, samples, labels, views, temperature, call, keys, key_ids, key_labels):
+def keyed_pairs(rows, samples, labels, views, call, keys, key_ids, key_labels):
     """The rows [V·B, D] compared with keys [m, D]; samples and labels [B], key_ids and key_labels [m]."""
     own = tiled(samples, views)
     both = torch.cat([own, _samples_of_keys(key_ids, len(keys), samples)])
@@ -78,4 +88,4 @@ def keyed_pairs(rows, samples, labels, views, temperature, call, keys, key_ids, 
     if labels is not None and key_labels is not None:
         groups = class_groups(torch.cat([tiled(labels, views), key_labels]), both)
         by_class = Grouping(groups[:len(own)], groups[len(own):])
-    return Pairs(rows, rows / temperature, keys, False, Grouping(own, both[len(own):]), by_class, call.engine, call.memory_budget)
+    return Pairs(rows, keys, False, Grouping(own, both[len(own):]), by_class, call)

@@ -24,7 +24,7 @@ class Measured(NamedTuple):
     clamped: object = 0
     least: Optional[torch.Tensor] = None
     sample_size: Optional[torch.Tensor] = None
-    blocked: bool = False
+    engine: str = "dense"
 
     def numbers(self):
         """anchors, anchors in use, clamped, smallest estimate and sample size (infinite: none), read with one wait."""
@@ -40,11 +40,11 @@ class Result(NamedTuple):
     measured: Measured
 
 
-def mean_over_anchors(losses, scale, blocked=False):
+def mean_over_anchors(losses, scale, engine="dense"):
     """The mean over the anchors in use, 0 where there is none, times `scale`."""
     loss, used = losses.loss, losses.used
     clamped = 0 if losses.clamped is None else losses.clamped.detach()
-    measured = Measured(loss.shape[0], loss.shape[0] if used is None else used.sum(), clamped, losses.least, losses.sample_size, blocked)
+    measured = Measured(loss.shape[0], loss.shape[0] if used is None else used.sum(), clamped, losses.least, losses.sample_size, engine)
     if used is None:
         return Result(loss.mean() * scale, loss * scale, measured)
     total = torch.where(used, loss, 0).sum() * scale
@@ -77,7 +77,7 @@ def mean_over_view_pairs(results, pairs, views, samples):
     pairs_used = pairs_used.clamp_min(1) if isinstance(pairs_used, torch.Tensor) else max(pairs_used, 1)
     least, sizes = (_stacked([getattr(result.measured, what) for result in results]) for what in ("least", "sample_size"))
     measured = Measured(total.shape[0], (count > 0).sum(), _sum([result.measured.clamped for result in results]),
-                        None if least is None else least.min(), None if sizes is None else sizes.mean(), results[0].measured.blocked)
+                        None if least is None else least.min(), None if sizes is None else sizes.mean(), results[0].measured.engine)
     value = sum(result.value for result in results) / pairs_used
     return Result(value, torch.where(count > 0, total / count.clamp_min(1), math.nan), measured)
 
@@ -87,5 +87,5 @@ def mixed(a, b, share):
     per_anchor = share * a.per_anchor + (1 - share) * b.per_anchor
     least = _stacked([a.measured.least, b.measured.least])
     measured = Measured(per_anchor.shape[0], (~per_anchor.isnan()).sum(), _sum([a.measured.clamped, b.measured.clamped]),
-                        None if least is None else least.min(), None, a.measured.blocked)
+                        None if least is None else least.min(), None, a.measured.engine)
     return Result(share * a.value + (1 - share) * b.value, per_anchor, measured)

@@ -335,7 +335,7 @@ def evaluated(objective, towers, tau_plus, beta, alpha):
     walks = (_ClosedWalks if closed else _Walks)(towers, multipliers)
     if objective == "siglip":
         value, losses = _siglip(towers, walks)
-        return value, losses, Measured(count, count, blocked=blocked)
+        return value, losses, Measured(count, count, engine="blocked" if blocked else "dense")
     clamped, least = 0, None
     if objective == "bayesian":
         log_ng = _by_rank(towers, walks, RankWeights("corrected", tau_plus, alpha, beta, True), beta)
@@ -351,4 +351,4 @@ def evaluated(objective, towers, tau_plus, beta, alpha):
             log_ng.append(one)
             clamped, least = clamped + acts, smallest if least is None else torch.minimum(least, smallest)
     losses = torch.cat(list(walks.losses(log_ng)))
-    return losses.mean(), losses, Measured(2 * count, 2 * count, clamped, least, blocked=blocked)
+    return losses.mean(), losses, Measured(2 * count, 2 * count, clamped, least, engine="blocked" if blocked else "dense")

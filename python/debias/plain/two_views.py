@@ -14,7 +14,6 @@ from .call import require_distinct
 from .pair_sums import LogSum, pair_sums
 from .pairs import Pairs, flat, keyed_pairs, square_pairs, tiled
 from .result import mean_over_anchors, mean_over_view_pairs
-from .row_blocks import takes_blocks
 
 
 class TwoViews(NamedTuple):
@@ -38,12 +37,15 @@ class TwoViews(NamedTuple):
 def _square(call, first, second, grouped):
     z, count = call.z, call.z.shape[0]
     rows = flat(z if z.shape[1] == 2 else torch.stack([z[:, first], z[:, second]], 1))
-    pairs = square_pairs(rows, call.samples(), call.labels, 2, call.temperature, call)
-    positive = (pairs.scaled * rows.roll(count, 0)).sum(1)
+    pairs = square_pairs(rows, call.samples(), call.labels, 2, call)
+    if call.bfloat16 and pairs.engine == "fused":  # rounded as the negatives are
+        positive = pair_sums(pairs, [LogSum("equal")])[0]
+    else:
+        positive = ((rows[:count] * rows[count:]).sum(1) / call.temperature).repeat(2)
     mean = positive
     if grouped and z.shape[1] > 2:
         further = [tiled_rows(z[:, view]) for view in range(z.shape[1]) if view not in (first, second)]
-        mean = _log_mean(torch.stack([positive, *((pairs.scaled * other).sum(1) for other in further)], 1))
+        mean = _log_mean(torch.stack([positive, *((rows * other).sum(1) / call.temperature for other in further)], 1))
     negatives = torch.zeros_like(positive.detach()) + (2 * count - 2)
     labelled = None if call.labels is None else tiled(call.labels >= 0, 2)
     return TwoViews(pairs, call.temperature, negatives, positive, mean, labelled)
@@ -59,7 +61,7 @@ def _log_mean(s):
 
 def _keyed(name, call, conditions):
     views = call.z.shape[1]
-    pairs = keyed_pairs(flat(call.z), call.samples(), call.labels, views, call.temperature, call, call.keys, call.key_ids, call.key_labels)
+    pairs = keyed_pairs(flat(call.z), call.samples(), call.labels, views, call, call.keys, call.key_ids, call.key_labels)
     labelled = None if call.labels is None else tiled(call.labels >= 0, views)
     negatives = pairs.size("unequal")
     if call.positives is not None:
@@ -87,8 +89,7 @@ class Comparison(NamedTuple):
 
     def mean(self, scale, losses_of: Callable):
         """losses_of: TwoViews -> Losses."""
-        results = [mean_over_anchors(losses_of(part), scale, takes_blocks(self.call.engine, part.pairs.anchors.shape[0], part.pairs.keys.shape[0]))
-                   for part in self.parts]
+        results = [mean_over_anchors(losses_of(part), scale, part.pairs.engine) for part in self.parts]
         return mean_over_view_pairs(results, self.views, self.call.z.shape[1], self.call.z.shape[0])
 
 

@@ -1,0 +1,57 @@
+"""The compiled engine: the kernels of debias/kernels behind a C interface (python/engine/engine.h), for every version of torch.
+
+The library has no symbol of torch. It takes pointers to the data of contiguous tensors on the CPU, and computes with the threads and the BLAS
+that torch has loaded. Where it is not available, everything is computed by PyTorch (plain/).
+"""
+
+import ctypes
+import os
+import pathlib
+
+import torch
+
+_FOLDER = pathlib.Path(__file__).parents[1] / "lib"
+
+
+def _open():
+    """The library and None, or None and the reason why there is none."""
+    wanted = os.environ.get("DEBIAS_ENGINE", "auto")
+    if wanted not in ("auto", "none"):
+        raise ValueError(f"DEBIAS_ENGINE: expected auto or none, got '{wanted}'; unset it")
+    if wanted == "none":
+        return None, "debias: DEBIAS_ENGINE is none"
+    path = _FOLDER / "libdebias_engine.so"
+    if not path.exists():
+        return None, "debias: this copy has no compiled engine"
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        return None, f"debias: {path.name} cannot be loaded beside torch {torch.__version__} ({error})"
+    library.debias_engine_error.restype = ctypes.c_char_p
+    return library, None
+
+
+_LIBRARY, MISSING = _open()
+AVAILABLE = _LIBRARY is not None
+
+
+def takes(*tensors):
+    """Whether the engine can compute from these tensors here: on the CPU, and neither traced nor transformed by torch.func."""
+    return AVAILABLE and not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and \
+        all(tensor.device.type == "cpu" for tensor in tensors)
+
+
+def call(name, *arguments):
+    """Calls debias_NAME. Tensors become pointers, or null for None, integers int64_t, and numbers float64."""
+    if getattr(_LIBRARY, "debias_" + name)(*map(_converted, arguments)) != 0:
+        raise RuntimeError(_LIBRARY.debias_engine_error().decode())
+
+
+def _converted(value):
+    if isinstance(value, torch.Tensor):
+        return ctypes.c_void_p(value.data_ptr())
+    if isinstance(value, bool) or isinstance(value, int):
+        return ctypes.c_int64(value)
+    if isinstance(value, float):
+        return ctypes.c_double(value)
+    return value  # None, and what is of ctypes
