@@ -12,6 +12,7 @@ from ._gather import batch_of_all, refuse_gathered_keys
 from ._options import VARIANTS, resolved
 from ._table import table
 from .plain.call import without_autocast
+from .plain.unit_rows import flat_unit_rows, unit_rows
 
 _REDUCTIONS = ("mean", "sum", "none")
 _COMMON = {
@@ -81,6 +82,10 @@ class Objective(torch.nn.Module):
         else:
             self._temperature = temperature
 
+    def __getstate__(self):
+        measured = self._diagnostics
+        return {**self.__dict__, "_diagnostics": measured if measured is None else measured.computed()}
+
     def learnt_temperature(self):
         """The tensor that was given as temperature, or None if it is a number."""
         return self._parameters.get("temperature", self._temperature)
@@ -138,22 +143,28 @@ class Objective(torch.nn.Module):
         temperature = self.learnt_temperature() if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         value, per_anchor, diagnostics = self._computed(z, given, temperature)
-        if not _exporting():
-            self._per_anchor, self._diagnostics = per_anchor.detach(), diagnostics
+        if torch.compiler.is_compiling():
+            if not _exporting():
+                self._per_anchor, self._diagnostics = per_anchor.detach(), diagnostics
+        else:  # past Module.__setattr__, which looks for parameters
+            self.__dict__.update(_per_anchor=per_anchor.detach(), _diagnostics=diagnostics)
         return value
 
     def _unit(self, rows):
         if rows is None:
             return None
-        rows = _precise(rows)
-        return rows / torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_min(1e-12) if self.normalize else rows
+        return unit_rows(_precise(rows)) if self.normalize else _precise(rows)
 
     def _computed(self, z, given, temperature):
         logits = self._entry["kind"] == "logits"
         rows = z.unsqueeze(1) if z.dim() == 2 and not logits else z
-        call = plain.Call(**{**given, "z": _precise(rows) if logits else self._unit(rows), "keys": self._unit(given["keys"]),
-                             "positives": self._unit(given["positives"])},
-                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget, bfloat16=z.dtype == torch.bfloat16)
+        rows, flat = _precise(rows), None
+        if self.normalize and not logits and rows.dim() == 3:
+            flat = flat_unit_rows(rows)
+            rows = flat.view(rows.shape[1], rows.shape[0], rows.shape[2]).transpose(0, 1)
+        call = plain.Call(**{**given, "z": rows, "keys": self._unit(given["keys"]), "positives": self._unit(given["positives"])},
+                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget, bfloat16=z.dtype == torch.bfloat16,
+                          flat_rows=flat)
         with without_autocast(z.device.type):
             value, per_anchor, measured = plain.evaluated(self._entry, self.options, call)
         if self.reduction == "none":

@@ -42,16 +42,8 @@ def takes(*tensors):
 
 
 def call(name, *arguments):
-    """Calls debias_NAME. Tensors become pointers, or null for None, integers int64_t, and numbers float64."""
-    if getattr(_LIBRARY, "debias_" + name)(*map(_converted, arguments)) != 0:
+    """Calls debias_NAME with tensors, whose data it takes, None, and numbers and references of ctypes."""
+    function = getattr(_LIBRARY, "debias_" + name)
+    if function(*[ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else ctypes.c_int64(one) if type(one) is int else one
+                  for one in arguments]):
         raise RuntimeError(_LIBRARY.debias_engine_error().decode())
-
-
-def _converted(value):
-    if isinstance(value, torch.Tensor):
-        return ctypes.c_void_p(value.data_ptr())
-    if isinstance(value, bool) or isinstance(value, int):
-        return ctypes.c_int64(value)
-    if isinstance(value, float):
-        return ctypes.c_double(value)
-    return value  # None, and what is of ctypes

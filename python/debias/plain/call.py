@@ -23,6 +23,11 @@ class Call(NamedTuple):
     engine: str = "auto"
     memory_budget: int = 256 << 20
     bfloat16: bool = False  # rows were bfloat16: the fused engine may multiply them as such
+    flat_rows: Optional[torch.Tensor] = None  # z as [V·B, D], where the caller has it
+
+    def rows(self):
+        """z as [V·B, D], view-major."""
+        return self.z.transpose(0, 1).reshape(-1, self.z.shape[2]) if self.flat_rows is None else self.flat_rows
 
     def samples(self):
         """int64 [B]: the ids, or 0, 1, ..."""
@@ -31,7 +36,9 @@ class Call(NamedTuple):
 
 def without_autocast(device_type):
     """Losses are computed in their own precision. Tensors without data have no autocast."""
-    return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
+    if device_type == "meta" or not (torch.compiler.is_compiling() or torch.is_autocast_enabled(device_type)):
+        return contextlib.nullcontext()
+    return torch.autocast(device_type, enabled=False)
 
 
 def can_read(tensor):

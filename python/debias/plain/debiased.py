@@ -6,7 +6,7 @@ import torch
 
 from .log_space import softplus, wide
 from .pair_sums import LogSum
-from .result import Losses, mixed
+from .result import Losses, late, mixed
 from .two_views import compared
 
 _LEAST_POSITIVE = math.log(1e-30)  # of clamp positive
@@ -18,11 +18,16 @@ def slack(s, t):
         min(0.5, 8 * torch.finfo(s.dtype).eps * (1 + 1 / t))
 
 
-def _smallest(estimate, shift, there):
-    """min over anchors of estimate · e^shift."""
-    largest = torch.finfo(wide(shift.device)).max
-    scaled = estimate.detach().to(wide(shift.device)) * shift.to(wide(shift.device)).exp().clamp_max(largest)
-    return torch.where(there, scaled, math.inf).min().clamp_min(-largest)
+def _smallest(v, estimate, shift):
+    """min over anchors with negatives of estimate · e^shift."""
+    estimate = estimate.detach()
+
+    def least():
+        largest = torch.finfo(wide(shift.device)).max
+        scaled = estimate.to(wide(shift.device)) * shift.to(wide(shift.device)).exp().clamp_max(largest)
+        return v.with_negatives(scaled, math.inf).min().clamp_min(-largest)
+
+    return late(least)
 
 
 def _without_clamp(v, raw, shift):
@@ -35,7 +40,7 @@ def _without_clamp(v, raw, shift):
 
 
 def _clamped(v, raw, shift, log_sum, clamp, multiplier):
-    t, log_n = v.temperature, v.negatives.clamp_min(1).log()
+    t, log_n = v.temperature, v.log_negatives()
     floor = shift + log_n + _LEAST_POSITIVE if clamp == "positive" else log_n - 1 / t
     acts = (raw < (floor - shift).exp() * (1 - slack(shift, t / multiplier))) | (raw <= 0)
     substitute = log_sum if clamp == "fallback" else floor
@@ -49,15 +54,14 @@ def negatives_estimate(v, log_sum, tau_plus, clamp, multiplier=1.0):
     Where g is below its floor e^{-1/t}: floor, it takes that value; fallback, N g is S; positive, N g is held above 1e-30 N of the larger of S
     and P; none, an anchor with 1 + N g / p <= 0 leaves the mean. multiplier: of s in the terms of S. Chuang et al. 2020, eq. 8.
     """
-    some = v.negatives > 0
     shift = torch.maximum(log_sum, v.mean_positive).detach()
     raw = ((log_sum - shift).exp() - tau_plus * v.negatives * (v.mean_positive - shift).exp()) / (1 - tau_plus)
-    least = _smallest(raw / v.negatives.clamp_min(1), shift, some)
+    least = _smallest(v, raw / v.at_least_one(), shift)
     if clamp == "none":
         loss, used = _without_clamp(v, raw, shift)
-        return Losses(torch.where(some, loss, 0), used | ~some, None, least)
+        return Losses(v.with_negatives(loss), v.with_negatives(used, True), None, least)
     loss, acts = _clamped(v, raw, shift, log_sum, clamp, multiplier)
-    return Losses(torch.where(some, loss, 0), None, (acts & some).sum(), least)
+    return Losses(v.with_negatives(loss), None, v.with_negatives(acts, False).sum(), least)
 
 
 def _negatives_losses(v, options, log_kept):
@@ -71,21 +75,21 @@ def debiased_negatives(name, options, call, scale, conditions):
 
 def _numerator(v, options, log_negatives, log_kept, kept, shift):
     """num in units of e^shift, and the log of N P-; kept: how many negatives are."""
-    n, tau_minus, means = v.negatives.clamp_min(1), 1 - options["tau_plus"], options["form"] != "sum"
+    n, log_n, tau_minus, means = v.at_least_one(), v.log_negatives(), 1 - options["tau_plus"], options["form"] != "sum"
     share = 1 / (v.negatives + 2) if means else 1.0
     positive, itself = (v.mean_positive - shift).exp(), (v.itself() - shift).exp()
     everything, own = (log_negatives - shift).exp(), positive + itself
     if not options["drop_false_negatives"]:
         weight = share - tau_minus / n if means else options["tau_plus"]
-        return everything * weight + own * share, log_negatives if means else log_negatives + n.log()
+        return everything * weight + own * share, log_negatives if means else log_negatives + log_n
     true = (log_kept - shift).exp()
     if options["form"] == "final":
         of_class = torch.where(v.labelled, 0, itself)
         return (true + positive + of_class) * share - tau_minus * true / n, log_kept
     if not means:
-        return everything + own - tau_minus * true, log_kept + n.log()
-    kept = kept.clamp_min(1)
-    return (everything + own) * share - tau_minus * true / kept, log_kept + (n / kept).log()
+        return everything + own - tau_minus * true, log_kept + log_n
+    kept = max(kept, 1.0) if isinstance(kept, float) else kept.clamp_min(1)
+    return (everything + own) * share - tau_minus * true / kept, log_kept + (math.log(n / kept) if isinstance(kept, float) else (n / kept).log())
 
 
 def _positives_losses(v, options, log_negatives, log_kept, kept):
@@ -94,21 +98,21 @@ def _positives_losses(v, options, log_negatives, log_kept, kept):
     Where num is below τ⁺ e^{-1/t}: floor, it takes that value; fallback, the anchor's InfoNCE loss; none, an anchor with num <= 0 leaves
     the mean.
     """
-    t, tau_plus, guard, some = v.temperature, options["tau_plus"], options["guard"], v.negatives > 0
+    t, tau_plus, guard = v.temperature, options["tau_plus"], options["guard"]
     shift = torch.maximum(torch.maximum(log_negatives, v.mean_positive), v.itself()).detach()
     raw, log_n_mean = _numerator(v, options, log_negatives, log_kept, kept, shift)
-    least = _smallest(raw, shift, some)
+    least = _smallest(v, raw, shift)
     acts, clamped, used = raw <= 0, None, None
     if guard == "none":
-        used = ~acts | ~some
+        used = v.with_negatives(~acts, True)
     else:
         acts = acts | (raw < tau_plus * (-1 / t - shift).exp() * (1 - slack(shift, t)))
-        clamped = (acts & some).sum()
+        clamped = v.with_negatives(acts, False).sum()
     log_tau = math.log(tau_plus) if tau_plus > 0 else -math.inf
     log_ratio = log_n_mean + log_tau - (torch.where(acts, 1, raw).log() + shift)
     substitute = log_kept - v.positive if guard == "fallback" else log_n_mean + 1 / t
     loss = softplus(torch.where(acts, substitute, log_ratio))
-    return Losses(torch.where(some, loss, 0), used, clamped, least)
+    return Losses(v.with_negatives(loss), used, clamped, least)
 
 
 class _Sums:

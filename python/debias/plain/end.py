@@ -12,7 +12,7 @@ import torch
 
 from .call import require_distinct
 from .log_space import wide
-from .pairs import flat, tiled
+from .pairs import tiled
 from .result import Measured, Result
 from .row_blocks import over_rows, takes_blocks
 
@@ -36,7 +36,7 @@ def _block_sums(full_pairs):
 def end(name, options, call, scale, conditions):
     views = call.z.shape[1]
     require_distinct(name, call.ids, conditions)
-    z, label, bias = flat(call.z), tiled(call.labels, views), tiled(call.bias_labels, views)
+    z, label, bias = call.rows(), tiled(call.labels, views), tiled(call.bias_labels, views)
     index = torch.arange(len(z), device=z.device)
     sums = over_rows(_block_sums(options["full_pairs"]), z * 1, z, (index, label, bias), (label, bias), engine=call.engine,
                      memory_budget=call.memory_budget)

@@ -15,7 +15,7 @@ import torch
 from .bias_features import unit_bias_features
 from .call import require_distinct
 from .log_space import wide
-from .pairs import flat, tiled
+from .pairs import tiled
 from .result import Measured, Result
 from .row_blocks import over_rows, takes_blocks
 
@@ -134,7 +134,7 @@ def _rows(name, call, weighted, conditions):
         raise ValueError(f"{name}: needs bias labels or weights; none were given, add bias_labels= or weights=")
     known = call.labels >= 0 if weighted else (call.labels >= 0) & (call.bias_labels >= 0)
     bias = unit_bias_features(name, call.weights, conditions).repeat(views, 1) if weighted else tiled(call.bias_labels, views)
-    return _Rows(flat(call.z), tiled(call.labels, views), tiled(known, views), bias)
+    return _Rows(call.rows(), tiled(call.labels, views), tiled(known, views), bias)
 
 
 def fairkl(name, options, call, scale, conditions):

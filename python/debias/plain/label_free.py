@@ -30,7 +30,7 @@ def unbiased(name, options, call, scale, conditions):
     def losses(v):
         weight, kept = v.sums([LogSum("unequal", by_class=True)])[0], v.pairs.size("unequal", by_class=True)
         if options["negatives"] == "rescale":
-            weight = weight + (v.negatives.clamp_min(1) / kept.clamp_min(1)).log()
+            weight = weight + (v.at_least_one() / kept.clamp_min(1)).log()
         return Losses(softplus(weight - v.positive), kept > 0)
 
     return compared(name, call, conditions).mean(scale, losses)
@@ -43,6 +43,6 @@ def eps_infonce(name, options, call, scale, conditions):
 
     def losses(v):
         x = v.sums([LogSum("unequal")])[0] - v.positive
-        return Losses(torch.where(v.negatives > 0, x, 0) if math.isinf(epsilon) else log_add(x, epsilon))
+        return Losses(v.with_negatives(x) if math.isinf(epsilon) else log_add(x, epsilon))
 
     return compared(name, call, conditions).mean(scale, losses)

@@ -18,8 +18,8 @@ def log_add(x, epsilon):
 
 
 def softplus(x):
-    """log(1 + e^x), without torch's cut at x = 20."""
-    return torch.logaddexp(x, torch.zeros_like(x))
+    """log(1 + e^x), which is x from the threshold on, in float64 too."""
+    return torch.nn.functional.softplus(x, threshold=40)
 
 
 def wide(device):

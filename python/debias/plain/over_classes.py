@@ -12,7 +12,7 @@ import torch
 from .call import require_distinct
 from .log_space import log_add
 from .pair_sums import LogAddSum, LogSum, SetSum, TripletSum, pair_sums
-from .pairs import Pairs, flat, keyed_pairs, square_pairs
+from .pairs import Pairs, keyed_pairs, square_pairs
 from .result import Losses, mean_over_anchors
 
 
@@ -46,9 +46,9 @@ def classes_of(name, call, conditions):
     views, samples = call.z.shape[1], call.samples()
     if call.keys is None:
         require_distinct(name, call.ids, conditions)
-        pairs = square_pairs(flat(call.z), samples, call.labels, views, call)
+        pairs = square_pairs(call.rows(), samples, call.labels, views, call)
     else:
-        pairs = keyed_pairs(flat(call.z), samples, call.labels, views, call, *_with_positives_as_keys(call))
+        pairs = keyed_pairs(call.rows(), samples, call.labels, views, call, *_with_positives_as_keys(call))
     by_class = pairs.by_class is not None
     classes = Classes(pairs, by_class, pairs.size("equal", by_class), pairs.size("unequal", by_class))
     if call.keys is not None:

@@ -58,11 +58,6 @@ def class_groups(labels, samples):
     return torch.where(labels >= 0, labels, -1 - place)
 
 
-def flat(z):
-    """[B, V, D] -> [V·B, D], view-major."""
-    return z.transpose(0, 1).reshape(-1, z.shape[2])
-
-
 def tiled(values, views):
     return values if values is None else values.repeat(views)
 

@@ -12,8 +12,15 @@ class Losses(NamedTuple):
     loss: torch.Tensor  # [anchors], finite
     used: Optional[torch.Tensor] = None  # bool [anchors]; None: all are
     clamped: Optional[torch.Tensor] = None  # how many
-    least: Optional[torch.Tensor] = None  # the smallest estimate before a clamp
-    sample_size: Optional[torch.Tensor] = None  # of importance weights, the mean over anchors
+    least: object = None  # the smallest estimate before a clamp: a tensor, or what late() gives
+    sample_size: object = None  # of importance weights, the mean over anchors
+
+
+def late(function):
+    """A diagnostic: the function that computes it when it is read. What traces or transforms a call is given the tensor at once."""
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return function()
+    return function
 
 
 class Measured(NamedTuple):
@@ -22,13 +29,17 @@ class Measured(NamedTuple):
     anchors: int
     used: object
     clamped: object = 0
-    least: Optional[torch.Tensor] = None
-    sample_size: Optional[torch.Tensor] = None
+    least: object = None  # as in Losses
+    sample_size: object = None
     engine: str = "dense"
+
+    def computed(self):
+        """The same with tensors in place of late functions, which cannot be copied or pickled."""
+        return self._replace(**{what: value() for what, value in self._asdict().items() if callable(value)})
 
     def numbers(self):
         """anchors, anchors in use, clamped, smallest estimate and sample size (infinite: none), read with one wait."""
-        parts = (self.anchors, self.used, self.clamped, self.least, self.sample_size)
+        parts = [part() if callable(part) else part for part in (self.anchors, self.used, self.clamped, self.least, self.sample_size)]
         late = [part for part in parts if isinstance(part, torch.Tensor)]
         read = iter(torch.stack([part.to(wide(part.device)) for part in late]).tolist() if late else ())
         return [next(read) if isinstance(part, torch.Tensor) else math.inf if part is None else part for part in parts]
@@ -45,10 +56,12 @@ def mean_over_anchors(losses, scale, engine="dense"):
     loss, used = losses.loss, losses.used
     clamped = 0 if losses.clamped is None else losses.clamped.detach()
     measured = Measured(loss.shape[0], loss.shape[0] if used is None else used.sum(), clamped, losses.least, losses.sample_size, engine)
+    if isinstance(scale, torch.Tensor) or scale != 1:
+        loss = loss * scale
     if used is None:
-        return Result(loss.mean() * scale, loss * scale, measured)
-    total = torch.where(used, loss, 0).sum() * scale
-    return Result(total / measured.used.clamp_min(1).to(loss.dtype), torch.where(used, loss * scale, math.nan), measured)
+        return Result(loss.mean(), loss, measured)
+    total = torch.where(used, loss, 0).sum()
+    return Result(total / measured.used.clamp_min(1).to(loss.dtype), torch.where(used, loss, math.nan), measured)
 
 
 def _sum(parts):
@@ -56,9 +69,10 @@ def _sum(parts):
     return sum(parts) if parts else 0
 
 
-def _stacked(parts):
+def _joined(parts, function):
+    """function of the diagnostics that are there, stacked."""
     parts = [part for part in parts if part is not None]
-    return torch.stack(parts) if parts else None
+    return late(lambda: function(torch.stack([part() if callable(part) else part for part in parts]))) if parts else None
 
 
 def mean_over_view_pairs(results, pairs, views, samples):
@@ -75,9 +89,10 @@ def mean_over_view_pairs(results, pairs, views, samples):
     used = [result.measured.used for result in results]
     pairs_used = sum(one > 0 for one in used)
     pairs_used = pairs_used.clamp_min(1) if isinstance(pairs_used, torch.Tensor) else max(pairs_used, 1)
-    least, sizes = (_stacked([getattr(result.measured, what) for result in results]) for what in ("least", "sample_size"))
-    measured = Measured(total.shape[0], (count > 0).sum(), _sum([result.measured.clamped for result in results]),
-                        None if least is None else least.min(), None if sizes is None else sizes.mean(), results[0].measured.engine)
+    least, size = (_joined([getattr(result.measured, what) for result in results], function)
+                   for what, function in (("least", torch.min), ("sample_size", torch.mean)))
+    measured = Measured(total.shape[0], (count > 0).sum(), _sum([result.measured.clamped for result in results]), least, size,
+                        results[0].measured.engine)
     value = sum(result.value for result in results) / pairs_used
     return Result(value, torch.where(count > 0, total / count.clamp_min(1), math.nan), measured)
 
@@ -85,7 +100,6 @@ def mean_over_view_pairs(results, pairs, views, samples):
 def mixed(a, b, share):
     """share · a + (1 - share) · b, of the same anchors."""
     per_anchor = share * a.per_anchor + (1 - share) * b.per_anchor
-    least = _stacked([a.measured.least, b.measured.least])
     measured = Measured(per_anchor.shape[0], (~per_anchor.isnan()).sum(), _sum([a.measured.clamped, b.measured.clamped]),
-                        None if least is None else least.min(), None, a.measured.engine)
+                        _joined([a.measured.least, b.measured.least], torch.min), None, a.measured.engine)
     return Result(share * a.value + (1 - share) * b.value, per_anchor, measured)

@@ -6,28 +6,61 @@ those given, or the keys of their own sample.
 """
 
 import math
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple
 
 import torch
 
 from .call import require_distinct
 from .pair_sums import LogSum, pair_sums
-from .pairs import Pairs, flat, keyed_pairs, square_pairs, tiled
+from .pairs import keyed_pairs, square_pairs, tiled
 from .result import mean_over_anchors, mean_over_view_pairs
 
 
-class TwoViews(NamedTuple):
-    """Numbers [n] of the anchors."""
+class TwoViews:
+    """Numbers [n] of the anchors: `negatives` N (one number where all anchors have as many), `positive` s of the positive in the numerator,
+    `mean_positive` log of the mean of e^s over the anchor's positives, and `labelled`, bool or None: whether the anchor has a label."""
 
-    pairs: Pairs
-    temperature: object
-    negatives: torch.Tensor  # N
-    positive: torch.Tensor  # s of the positive in the numerator
-    mean_positive: torch.Tensor  # log of the mean of e^s over the anchor's positives
-    labelled: Optional[torch.Tensor]  # bool: whether the anchor has a label
+    def __init__(self, pairs, negatives, labelled, further=(), positive=None, mean_positive=None):
+        """further: rows [n, D] of further positives. positive: None where it is the one equal row of each anchor."""
+        self.pairs, self.temperature, self.negatives, self.labelled = pairs, pairs.call.temperature, negatives, labelled
+        self._further, self._positive, self._mean_positive = further, positive, mean_positive
 
     def sums(self, requests):
+        """The numbers of the requests. The tiles of those over samples give the positive as well."""
+        if self._positive is None and self.pairs.engine == "fused" and not any(request.by_class for request in requests):
+            *found, self._positive = pair_sums(self.pairs, [*requests, LogSum("equal")])
+            return found
         return pair_sums(self.pairs, requests)
+
+    @property
+    def positive(self):
+        if self._positive is None:
+            if self.pairs.call.bfloat16 and self.pairs.engine == "fused":  # rounded as the negatives are
+                self._positive = pair_sums(self.pairs, [LogSum("equal")])[0]
+            else:
+                first, second = self.pairs.anchors.chunk(2)
+                self._positive = ((first * second).sum(1) / self.temperature).repeat(2)
+        return self._positive
+
+    @property
+    def mean_positive(self):
+        if self._mean_positive is None:
+            others = [(self.pairs.anchors * rows).sum(1) / self.temperature for rows in self._further]
+            self._mean_positive = _log_mean(torch.stack([self.positive, *others], 1)) if others else self.positive
+        return self._mean_positive
+
+    def at_least_one(self):
+        """N, or 1 where that is 0."""
+        return max(self.negatives, 1.0) if isinstance(self.negatives, float) else self.negatives.clamp_min(1)
+
+    def log_negatives(self):
+        return math.log(self.at_least_one()) if isinstance(self.negatives, float) else self.at_least_one().log()
+
+    def with_negatives(self, values, otherwise=0):
+        """The values of anchors that have negatives."""
+        if not isinstance(self.negatives, float):
+            return torch.where(self.negatives > 0, values, otherwise)
+        return values if self.negatives > 0 else (self.positive * 0 + otherwise).to(values.dtype)
 
     def itself(self):
         """s of an anchor with itself."""
@@ -36,19 +69,12 @@ class TwoViews(NamedTuple):
 
 def _square(call, first, second, grouped):
     z, count = call.z, call.z.shape[0]
-    rows = flat(z if z.shape[1] == 2 else torch.stack([z[:, first], z[:, second]], 1))
+    rows = call.rows() if z.shape[1] == 2 else torch.cat([z[:, first], z[:, second]])
     pairs = square_pairs(rows, call.samples(), call.labels, 2, call)
-    if call.bfloat16 and pairs.engine == "fused":  # rounded as the negatives are
-        positive = pair_sums(pairs, [LogSum("equal")])[0]
-    else:
-        positive = ((rows[:count] * rows[count:]).sum(1) / call.temperature).repeat(2)
-    mean = positive
-    if grouped and z.shape[1] > 2:
-        further = [tiled_rows(z[:, view]) for view in range(z.shape[1]) if view not in (first, second)]
-        mean = _log_mean(torch.stack([positive, *((rows * other).sum(1) / call.temperature for other in further)], 1))
-    negatives = torch.zeros_like(positive.detach()) + (2 * count - 2)
-    labelled = None if call.labels is None else tiled(call.labels >= 0, 2)
-    return TwoViews(pairs, call.temperature, negatives, positive, mean, labelled)
+    further = [tiled_rows(z[:, view]) for view in range(z.shape[1]) if view not in (first, second)] if grouped else []
+    # A number that may be read, unless the batch has any size for whoever traces the call.
+    negatives = torch.zeros_like(rows[:, 0].detach()) + (2 * count - 2) if torch.compiler.is_compiling() else 2.0 * count - 2
+    return TwoViews(pairs, negatives, None if call.labels is None else tiled(call.labels >= 0, 2), further)
 
 
 def tiled_rows(rows):
@@ -61,16 +87,16 @@ def _log_mean(s):
 
 def _keyed(name, call, conditions):
     views = call.z.shape[1]
-    pairs = keyed_pairs(flat(call.z), call.samples(), call.labels, views, call, call.keys, call.key_ids, call.key_labels)
+    pairs = keyed_pairs(call.rows(), call.samples(), call.labels, views, call, call.keys, call.key_ids, call.key_labels)
     labelled = None if call.labels is None else tiled(call.labels >= 0, views)
     negatives = pairs.size("unequal")
     if call.positives is not None:
         s = (pairs.scaled[:, None, :] * call.positives.repeat(views, 1, 1)).sum(2)
-        return TwoViews(pairs, call.temperature, negatives, s[:, 0], _log_mean(s), labelled)
+        return TwoViews(pairs, negatives, labelled, positive=s[:, 0], mean_positive=_log_mean(s))
     count = pairs.size("equal")
     conditions.require((count > 0).all(), lambda: _no_positive(name, call, count))
     mean = pair_sums(pairs, [LogSum("equal")])[0] - count.clamp_min(1).log()
-    return TwoViews(pairs, call.temperature, negatives, mean, mean, labelled)
+    return TwoViews(pairs, negatives, labelled, positive=mean, mean_positive=mean)
 
 
 def _no_positive(name, call, count):

@@ -7,13 +7,13 @@ from .label_free import require_one_positive
 from .log_space import LOG_OF_NOTHING, softplus, wide
 from .pair_sums import LogSum, RankedLogSum
 from .rank_weights import RankWeights
-from .result import Losses
+from .result import Losses, late
 from .two_views import compared
 
 
 def _normalised(v, log_sum, log_weights, beta, detach_weights):
     """log of N Σ w e^s / Σ w with weights w that grow as e^{β s}. With detached weights the numerator's gradient is that of its e^s alone."""
-    value = log_sum - log_weights + v.negatives.clamp_min(1).log()
+    value = log_sum - log_weights + v.log_negatives()
     if not detach_weights:
         return value
     own = log_sum / (1 + beta)
@@ -22,10 +22,15 @@ def _normalised(v, log_sum, log_weights, beta, detach_weights):
 
 def _sample_size(v, log_weights, log_squares):
     """The mean over anchors of (Σ w)² / Σ w², each in [1, N]."""
-    some, count = v.negatives > 0, v.negatives.to(wide(log_weights.device))
-    sizes = (2 * log_weights.detach() - log_squares.detach()).to(count.dtype).exp()
-    sizes = torch.minimum(sizes.clamp_min(1), count)
-    return torch.where(some, sizes, 0).sum() / some.sum().clamp_min(1)
+    log_sizes = 2 * log_weights.detach() - log_squares.detach()
+
+    def mean():
+        count = v.at_least_one()
+        sizes = log_sizes.to(wide(log_sizes.device)).exp().clamp_min(1)
+        sizes = sizes.clamp_max(count) if isinstance(count, float) else torch.minimum(sizes, count.to(sizes.dtype))
+        return v.with_negatives(sizes).sum() / v.with_negatives(torch.ones_like(sizes)).sum().clamp_min(1)
+
+    return late(mean)
 
 
 def hard_negatives(name, options, call, scale, conditions):
@@ -57,6 +62,6 @@ def bayesian(name, options, call, scale, conditions):
         if tied:  # all negatives at a rank of weight 0: equal weights are the limit of α -> 1
             log_negatives = torch.where(log_sum.detach() <= LOG_OF_NOTHING / 2, plain[0], log_negatives)
         loss = softplus(log_negatives - v.positive)
-        return Losses(torch.where(v.negatives > 0, loss, 0), sample_size=_sample_size(v, log_weights, log_squares))
+        return Losses(v.with_negatives(loss), sample_size=_sample_size(v, log_weights, log_squares))
 
     return compared(name, call, conditions).mean(scale, losses)
