@@ -76,6 +76,16 @@ def test_a_row_that_is_not_finite_makes_its_sums_nan():
     assert _engine.sums.sums(rows, group, plan).isnan().all()
 
 
+def test_inference_before_training_leaves_nothing_behind():
+    from debias import BayesianLoss
+    z = torch.randn(7, 2, 5)
+    with torch.inference_mode():
+        expected = BayesianLoss()(z).item()
+    value = BayesianLoss()(z.requires_grad_())
+    value.backward()
+    assert value.item() == expected and z.grad.isfinite().all()
+
+
 def test_the_number_of_threads_changes_no_byte():
     torch.manual_seed(1)
     z, threads, results = torch.nn.functional.normalize(torch.randn(700, 2, 24), dim=-1), torch.get_num_threads(), []

@@ -9,6 +9,7 @@ With s_aj = z_a · k_j / t, each request gives one number of each anchor:
     TripletSum    Σ_{i equal} Σ_{j unequal} log(e^{-ε} + e^{s_aj - s_ai})
 """
 
+import functools
 import math
 from typing import Callable, NamedTuple
 
@@ -116,12 +117,12 @@ def _tiled(request):
         (isinstance(request, LogAddSum) and not math.isinf(request.epsilon))
 
 
-def _rank_table(pairs, requests):
-    """float64 [requests, N]: the log weights of ranks 1..N."""
-    negatives = torch.tensor([pairs.anchors.shape[0] - 2])
-    ranks = torch.arange(1, pairs.anchors.shape[0] - 1)
-    tables = {request.log_weights: request.log_weights(ranks, negatives) for request in requests}
-    return torch.stack([tables[request.log_weights] * request.power for request in requests])
+@functools.lru_cache(maxsize=8)
+def _rank_table(weights, negatives):
+    """float64 [weights, N]: `power` times the log weights of ranks 1..N, for each (log_weights, power)."""
+    with torch.inference_mode(False):  # a later call with gradients may take the same table
+        ranks, count = torch.arange(1, negatives + 1), torch.tensor([negatives])
+        return torch.stack([log_weights(ranks, count) * power for log_weights, power in weights])
 
 
 def _by_tiles(pairs, requests, row_values):
@@ -136,7 +137,9 @@ def _by_tiles(pairs, requests, row_values):
                 tuple((SETS.index(request.chosen), float(request.multiplier)) for request in logs),
                 tuple((float(request.multiplier), request.constant) for request in ranked), int(bool(equal)),
                 tuple((SETS.index(request.chosen), float(request.sign), float(request.epsilon)) for request in adds))
-    found = tile_sums(rows, group, plan, _rank_table(pairs, ranked) if ranked else None, row_values[0] if adds else None)
+    weights = tuple((request.log_weights, request.power) for request in ranked)
+    table = _rank_table(weights, rows.shape[0] - 2) if ranked else None
+    found = tile_sums(rows, group, plan, table, row_values[0] if adds else None)
     numbers = dict(zip(map(id, (*logs, *ranked, *equal[:1], *adds)), found.unbind(0)))
     numbers.update((id(request), numbers[id(equal[0])]) for request in equal)
     return [numbers[id(request)].detach() if getattr(request, "constant", False) else numbers[id(request)] for request in requests]

@@ -38,8 +38,9 @@ class TwoViews:
             if self.pairs.call.bfloat16 and self.pairs.engine == "fused":  # rounded as the negatives are
                 self._positive = pair_sums(self.pairs, [LogSum("equal")])[0]
             else:
-                first, second = self.pairs.anchors.chunk(2)
-                self._positive = ((first * second).sum(1) / self.temperature).repeat(2)
+                rows = self.pairs.anchors
+                count = rows.shape[0] // 2
+                self._positive = ((rows[:count] * rows[count:]).sum(1) / self.temperature).repeat(2)
         return self._positive
 
     @property
