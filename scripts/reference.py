@@ -82,7 +82,8 @@ def option_table(options):
 
 def entry_section(entry, level, link=""):
     also = f" Also: {', '.join(code(alias) for alias in entry['aliases'])}." if entry["aliases"] else ""
-    summary = f"{sentence(entry['summary'])}{also}{link}".strip()
+    keys = "; takes keys" if entry.get("takes_keys") else ""
+    summary = f"{sentence(entry['summary'] + keys)}{also}{link}".strip()
     return f"{'#' * level} {entry['name']}\n\n{summary}\n\n" + option_table(entry["options"])
 
 

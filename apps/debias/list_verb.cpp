@@ -28,6 +28,7 @@ struct Listed {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();  // for --json
 };
 
 template <class Entry>
@@ -37,10 +38,19 @@ std::vector<Listed> listed(const std::vector<Entry>& registry) {
   return result;
 }
 
+std::string_view kind_name(InputKind kind) {
+  if (kind == InputKind::kLogits) return "logits";
+  return kind == InputKind::kRegulariser ? "regulariser" : "pairs";
+}
+
 std::vector<Listed> listed_objectives() {
   std::vector<Listed> result = listed(objective_registry());
   for (size_t i = 0; i < result.size(); ++i) {
-    if (objective_registry()[i].takes_keys) result[i].summary += "; takes keys";
+    const ObjectiveEntry& entry = objective_registry()[i];
+    result[i].facts = {{"kind", kind_name(entry.kind)},      {"min_views", entry.min_views},
+                       {"needs_labels", entry.needs_labels}, {"needs_bias", entry.needs_bias},
+                       {"takes_keys", entry.takes_keys},     {"takes_bias_features", entry.takes_bias_features},
+                       {"takes_prior", entry.takes_prior},   {"fused", has_fused_engine(entry)}};
   }
   return result;
 }
@@ -148,6 +158,7 @@ int run_list(const CLI::App& root, const std::string& kind, const std::string& o
     out[kind] = nlohmann::ordered_json::array();
     for (const auto& entry : entries) {
       nlohmann::ordered_json item = {{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}};
+      item.update(entry.facts);
       item["options"] = nlohmann::ordered_json::array();
       for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));
       out[kind].push_back(std::move(item));
@@ -157,7 +168,8 @@ int run_list(const CLI::App& root, const std::string& kind, const std::string& o
   }
   for (const auto& entry : entries) {
     const std::string aliases = entry.aliases.empty() ? "" : fmt::format(" (also {})", fmt::join(entry.aliases, ", "));
-    fmt::print("{}{}{}{}\n", entry.name, aliases, entry.summary.empty() ? "" : ": ", entry.summary);
+    const std::string_view keys = entry.facts.value("takes_keys", false) ? "; takes keys" : "";
+    fmt::print("{}{}{}{}{}\n", entry.name, aliases, entry.summary.empty() ? "" : ": ", entry.summary, keys);
     for (const auto& spec : entry.options) fmt::print("    {}\n", option_line(spec));
   }
   return 0;

@@ -1,4 +1,4 @@
-"""The plain half and the command, two implementations: value, losses of anchors and gradient. Skipped where the command is not built."""
+"""The package and the command, two implementations: value, losses of anchors and gradient. Skipped where the command is not built."""
 
 import json
 import os
@@ -15,6 +15,12 @@ from test_naive import cases
 
 BINARY = os.environ.get("DEBIAS_BINARY", str(pathlib.Path(__file__).parents[2] / "build/release/bin/debias"))
 pytestmark = pytest.mark.skipif(not os.access(BINARY, os.X_OK), reason="the command is not built")
+
+
+def test_the_table_of_objectives_is_the_commands():
+    """To write it anew: debias list objectives --json, its list, with json.dumps(..., indent=1)."""
+    listed = json.loads(subprocess.run([BINARY, "list", "objectives", "--json"], capture_output=True, text=True, check=True).stdout)
+    assert listed["objectives"] == list(TABLE.values())
 
 
 def words_of(options):
