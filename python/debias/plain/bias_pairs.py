@@ -24,7 +24,7 @@ def _others_and_mean(c, pair_weights, row_tensors, tensors):
         return torch.stack([log_sum(scores, others), (weights * scores).sum(1), weights.sum(1)], 1)
 
     index = torch.arange(len(groups.rows), device=groups.rows.device)
-    return over_rows(function, c.pairs.scaled, c.pairs.keys, (index, groups.rows, *row_tensors), (groups.keys, *tensors),
+    return over_rows(function, c.pairs.scaled(), c.pairs.keys, (index, groups.rows, *row_tensors), (groups.keys, *tensors),
                      engine=c.pairs.call.engine, memory_budget=c.pairs.call.memory_budget).unbind(1)
 
 

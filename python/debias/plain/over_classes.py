@@ -101,7 +101,7 @@ def _outer_terms(name, options, c):
         return torch.logaddexp(-c.positives.clamp_min(1).log() - epsilon, both[0] - both[1]), one
     constant = c.sums([negatives])[0]
     if options["log_eps"] > 0:
-        constant = torch.logaddexp(constant, (c.pairs.anchors * c.pairs.scaled).sum(1).detach() + math.log(options["log_eps"]))
+        constant = torch.logaddexp(constant, (c.pairs.anchors * c.pairs.scaled()).sum(1).detach() + math.log(options["log_eps"]))
     return c.sums([LogAddSum("equal", -1, epsilon, True)], (constant,))[0], c.positives
 
 

@@ -11,12 +11,13 @@ With s_aj = z_a · k_j / t, each request gives one number of each anchor:
 
 import functools
 import math
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from .._engine.sums import SETS, Plan, sums as tile_sums
 from .log_space import log_add, log_sum
+from .rank_weights import RankWeights
 from .row_blocks import over_rows
 from .triplets import triplet_sums
 
@@ -43,7 +44,7 @@ class Block:
             chosen = self.chosen("unequal")
             values = self.scores.detach().masked_fill(~chosen, math.inf).contiguous()
             ranks = torch.searchsorted(values.sort(1).values, values, right=True).masked_fill(~chosen, 1)
-            self._sets[log_weights] = log_weights(ranks, chosen.sum(1, keepdim=True)).to(self.scores.dtype)
+            self._sets[log_weights] = log_weights.of(ranks, chosen.sum(1, keepdim=True)).to(self.scores.dtype)
         return self._sets[log_weights]
 
     def _made(self, which, by_class):
@@ -62,7 +63,7 @@ class LogSum(NamedTuple):
     by_class: bool = False
     constant: bool = False  # no gradient goes through it
 
-    def __call__(self, block):
+    def of(self, block):
         scores = block.scores.detach() if self.constant else block.scores
         return log_sum(scores * self.multiplier if self.multiplier != 1 else scores, block.chosen(self.chosen, self.by_class))
 
@@ -71,18 +72,18 @@ class SetSum(NamedTuple):
     chosen: str
     by_class: bool = False
 
-    def __call__(self, block):
+    def of(self, block):
         return torch.where(block.chosen(self.chosen, self.by_class), block.scores, 0).sum(1)
 
 
 class RankedLogSum(NamedTuple):
-    log_weights: Callable  # of ranks int64 [b, m] and the number of unequal keys [b, 1]; -inf: no weight
+    log_weights: RankWeights
     power: int = 1  # of the weights
     multiplier: float = 1.0
     constant: bool = False
     by_class: bool = False
 
-    def __call__(self, block):
+    def of(self, block):
         log_weights = block.ranked(self.log_weights)
         scores = block.scores.detach() if self.constant else block.scores
         weightless = log_weights.isinf()
@@ -98,7 +99,7 @@ class LogAddSum(NamedTuple):
     epsilon: float
     by_class: bool = False
 
-    def __call__(self, block):
+    def of(self, block):
         terms = log_add(block.row_values[0][:, None] + self.sign * block.scores, self.epsilon)
         return torch.where(block.chosen(self.chosen, self.by_class), terms, 0).sum(1)
 
@@ -107,7 +108,7 @@ class TripletSum(NamedTuple):
     epsilon: float
     by_class: bool = True
 
-    def __call__(self, block):
+    def of(self, block):
         return triplet_sums(block.scores, block.chosen("equal", self.by_class), block.chosen("unequal", self.by_class), self.epsilon)
 
 
@@ -122,7 +123,7 @@ def _rank_table(weights, negatives):
     """float64 [weights, N]: `power` times the log weights of ranks 1..N, for each (log_weights, power)."""
     with torch.inference_mode(False):  # a later call with gradients may take the same table
         ranks, count = torch.arange(1, negatives + 1), torch.tensor([negatives])
-        return torch.stack([log_weights(ranks, count) * power for log_weights, power in weights])
+        return torch.stack([log_weights.of(ranks, count) * power for log_weights, power in weights])
 
 
 def _by_tiles(pairs, requests, row_values):
@@ -164,10 +165,10 @@ def _walked(pairs, requests, row_values):
     def function(scaled, keys, *tensors):
         index, own, of_keys = tensors[values], tensors[values + 1:values + 1 + count], tensors[values + 1 + count:]
         block = Block(scaled @ keys.T, index, list(zip(own, of_keys)), square, tensors[:values])
-        return torch.stack([request(block) for request in requests], 1)
+        return torch.stack([request.of(block) for request in requests], 1)
 
     index = torch.arange(pairs.anchors.shape[0], device=pairs.anchors.device)
-    sums = over_rows(function, pairs.scaled, pairs.keys, (*row_values, index, *(one.rows for one in groupings)),
+    sums = over_rows(function, pairs.scaled(), pairs.keys, (*row_values, index, *(one.rows for one in groupings)),
                      tuple(one.keys for one in groupings), engine=pairs.call.engine if pairs.engine != "fused" else "auto",
                      memory_budget=pairs.call.memory_budget)
     return sums.unbind(1)

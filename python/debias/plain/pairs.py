@@ -25,16 +25,11 @@ class Pairs(NamedTuple):
     by_sample: Grouping
     by_class: Optional[Grouping]
     call: Call
+    engine: str  # which computes sums over these pairs: fused, blocked or dense
 
-    @property
     def scaled(self):
         """The anchors [n, D] divided by the temperature."""
         return self.anchors / self.call.temperature
-
-    @property
-    def engine(self):
-        """Which engine computes sums over these pairs: fused, blocked or dense."""
-        return engine_of(self.call, self.anchors, self.keys, self.square)
 
     def size(self, chosen, by_class=False):
         """How many keys of each anchor are in the set `equal`, `unequal` or `others`: [n], in the anchors' type."""
@@ -66,7 +61,8 @@ def square_pairs(rows, samples, labels, views, call):
     """The rows [V·B, D] compared with each other; samples and labels [B]."""
     by_sample = tiled(samples, views)
     by_class = None if labels is None else class_groups(tiled(labels, views), by_sample)
-    return Pairs(rows, rows, True, Grouping(by_sample, by_sample), None if by_class is None else Grouping(by_class, by_class), call)
+    return Pairs(rows, rows, True, Grouping(by_sample, by_sample), None if by_class is None else Grouping(by_class, by_class), call,
+                 engine_of(call, rows, rows, True))
 
 
 def _samples_of_keys(key_ids, count, samples):
@@ -83,4 +79,4 @@ def keyed_pairs(rows, samples, labels, views, call, keys, key_ids, key_labels):
     if labels is not None and key_labels is not None:
         groups = class_groups(torch.cat([tiled(labels, views), key_labels]), both)
         by_class = Grouping(groups[:len(own)], groups[len(own):])
-    return Pairs(rows, keys, False, Grouping(own, both[len(own):]), by_class, call)
+    return Pairs(rows, keys, False, Grouping(own, both[len(own):]), by_class, call, engine_of(call, rows, keys, False))

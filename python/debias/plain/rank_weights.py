@@ -43,7 +43,7 @@ class RankWeights(NamedTuple):
             return phi, 1 - phi
         return _root(a, b, below), _root(-a, 1 + a, above)
 
-    def __call__(self, ranks, negatives):
+    def of(self, ranks, negatives):
         """log w of ranks 1..N, -inf where w is 0; `negatives` is N."""
         ranks, count = ranks.to(wide(ranks.device)), negatives.clamp_min(1).to(wide(ranks.device))
         below, above = self._position(ranks / count, (count - ranks) / count)

@@ -65,7 +65,7 @@ class TwoViews:
 
     def itself(self):
         """s of an anchor with itself."""
-        return (self.pairs.anchors * self.pairs.scaled).sum(1)
+        return (self.pairs.anchors * self.pairs.scaled()).sum(1)
 
 
 def _square(call, first, second, grouped):
@@ -92,7 +92,7 @@ def _keyed(name, call, conditions):
     labelled = None if call.labels is None else tiled(call.labels >= 0, views)
     negatives = pairs.size("unequal")
     if call.positives is not None:
-        s = (pairs.scaled[:, None, :] * call.positives.repeat(views, 1, 1)).sum(2)
+        s = (pairs.scaled()[:, None, :] * call.positives.repeat(views, 1, 1)).sum(2)
         return TwoViews(pairs, negatives, labelled, positive=s[:, 0], mean_positive=_log_mean(s))
     count = pairs.size("equal")
     conditions.require((count > 0).all(), lambda: _no_positive(name, call, count))
