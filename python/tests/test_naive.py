@@ -143,7 +143,7 @@ def _weights_of(name, o, z):
             w = (o["beta"] * own).exp()
         else:
             ranks = (own[None] <= own[:, None]).sum(1)
-            w = plain.weighted.RankWeights(*(o[what] for what in ("form", "tau_plus", "alpha", "beta", "stabilize")))(ranks, torch.tensor(n)).exp()
+            w = plain.weighted.RankWeights(*(o[what] for what in ("form", "tau_plus", "alpha", "beta", "stabilize"))).of(ranks, torch.tensor(n)).exp()
             w = w if o["form"] == "authors" else w * (o["beta"] * own).exp()
         weights[a][negative[a]] = w if o.get("form") == "authors" else w * n / w.sum()
     return weights.detach()
