@@ -16,9 +16,10 @@ from typing import NamedTuple
 import torch
 
 from .._engine.sums import SETS, Plan, sums as tile_sums
+from . import closed_walk
 from .log_space import log_add, log_sum
 from .rank_weights import RankWeights
-from .row_blocks import over_rows
+from .row_blocks import over_rows, step_of
 from .triplets import triplet_sums
 
 class Block:
@@ -157,18 +158,25 @@ def pair_sums(pairs, requests, row_values=()):
     return [numbers[id(request)] for request in requests]
 
 
+_CLOSED = {LogSum: closed_walk.LogSum, SetSum: closed_walk.SetSum, LogAddSum: closed_walk.LogAddSum, RankedLogSum: closed_walk.RankedLogSum}
+
+
 def _walked(pairs, requests, row_values):
     """By PyTorch, all of them in one walk over blocks of anchors."""
     groupings = [pairs.by_sample] if pairs.by_class is None else [pairs.by_sample, pairs.by_class]
     count, values, square = len(groupings), len(row_values), pairs.square
+    index = torch.arange(pairs.anchors.shape[0], device=pairs.anchors.device)
 
     def function(scaled, keys, *tensors):
         index, own, of_keys = tensors[values], tensors[values + 1:values + 1 + count], tensors[values + 1 + count:]
         block = Block(scaled @ keys.T, index, list(zip(own, of_keys)), square, tensors[:values])
         return torch.stack([request.of(block) for request in requests], 1)
 
-    index = torch.arange(pairs.anchors.shape[0], device=pairs.anchors.device)
-    sums = over_rows(function, pairs.scaled(), pairs.keys, (*row_values, index, *(one.rows for one in groupings)),
-                     tuple(one.keys for one in groupings), engine=pairs.call.engine if pairs.engine != "fused" else "auto",
-                     memory_budget=pairs.call.memory_budget)
-    return sums.unbind(1)
+    def automatic(scaled, keys, *row_values):
+        return over_rows(function, scaled, keys, (*row_values, index, *(one.rows for one in groupings)), tuple(one.keys for one in groupings),
+                         engine=pairs.call.engine if pairs.engine != "fused" else "auto", memory_budget=pairs.call.memory_budget).T
+
+    if pairs.engine == "blocked" and closed_walk.takes_closed(pairs.anchors) and all(type(request) in _CLOSED for request in requests):
+        step = step_of(pairs.anchors, pairs.keys, pairs.call.memory_budget)
+        return closed_walk.closed_sums(pairs, requests, [_CLOSED[type(request)] for request in requests], row_values, step, automatic)
+    return automatic(pairs.scaled(), pairs.keys, *row_values).unbind(0)
