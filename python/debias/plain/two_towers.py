@@ -120,47 +120,49 @@ class _ClosedWalks:
         self.towers, self.multipliers = towers, multipliers
         image = towers.image
         self._step = step_of(image, towers.text, towers.memory_budget // 2)
-        self._scale = torch.as_tensor(towers.scale, dtype=image.dtype, device=image.device)
-        self.own = tower_walk.own_scores(self._step, image, towers.text, self._scale)
+        self._rows = self._step, image, towers.text, torch.as_tensor(towers.scale, dtype=image.dtype, device=image.device)
+        own = None if towers.drop_above is None or towers.guide is not None else tower_walk.own_scores(*self._rows)
         plain = towers.single and towers.drop_above is None
-        self._relations = None if plain else _BlockRelations(towers, self.own, self._step)
+        self._relations = None if plain else _BlockRelations(towers, own, self._step)
 
     def _over(self, pair, rows=None, columns=None):
-        return tower_walk.over_towers(pair, self._step, self.towers.image, self.towers.text, self._scale, rows, columns)
+        return tower_walk.over_towers(pair, *self._rows, rows, columns)
 
     def _counts(self):
         """Logs of the numbers of negatives of rows and of columns."""
-        count, like = self.towers.image.shape[0], self.own.detach()
+        image = self.towers.image
         if self._relations is None:
-            return [torch.full_like(like, math.log(count - 1) if count > 1 else LOG_OF_NOTHING)] * 2
-        sides = self._over_detached(lambda sets: (sets[1].sum(1), sets[2].sum(0)))
-        return [torch.where(side > 0, side.to(like.dtype).log(), LOG_OF_NOTHING) for side in sides]
+            return [image.new_full(image.shape[:1], math.log(len(image) - 1) if len(image) > 1 else LOG_OF_NOTHING)] * 2
+        rows, columns = zip(*self._over_blocks(self._numbers))
+        return [torch.where(side > 0, side.to(image.dtype).log(), LOG_OF_NOTHING) for side in (torch.cat(rows), sum(columns))]
 
-    def _over_detached(self, counted):
-        rows, columns, unit = [], 0, self.towers.text.detach() / tower_walk.norms_of(self.towers.text.detach())
-        needs_scores = not self._relations.same_negatives
-        for begin in range(0, unit.shape[0], self._step):
-            image = self.towers.image.detach()[begin:begin + self._step]
-            scores = (image / tower_walk.norms_of(image) * self._scale.detach()) @ unit.T if needs_scores else image
-            own = counted(self._relations.block(scores, begin))
-            rows.append(own[0])
-            columns = columns + own[1]
-        return torch.cat(rows), columns
+    def _numbers(self, scores, begin):
+        """How many negatives the rows of a block have, and the columns within it."""
+        _, of_rows, of_columns, _ = self._relations.block(scores, begin)
+        return of_rows.sum(1), of_columns.sum(0)
 
-    def log_sums(self):
-        rows, columns = self._over(tower_walk.NegativeSums(self.multipliers, self.towers.scale, self._relations))
-        counts = self._counts()
-        positives = [self.own] * 2 if self.towers.single else [side[:, 0] for side in self._over(tower_walk.PositiveSums(self._relations))]
-        return [[*side.unbind(1), count, positive] for side, count, positive in zip((rows, columns), counts, positives)]
+    def _over_blocks(self, function):
+        if not self._relations.same_negatives:
+            return tower_walk.over_scores(function, *self._rows)
+        image = self.towers.image.detach()  # in the place of scores that nothing reads
+        return [function(image[begin:begin + self._step], begin) for begin in range(0, len(image), self._step)]
+
+    def log_sums(self, estimated):
+        *sides, self.own = self._over(tower_walk.NegativeSums(self.multipliers, self.towers.scale, self._relations))
+        if not estimated:
+            return [side.unbind(1) for side in sides]
+        positives = [self.own] * 2
+        if not self.towers.single:
+            positives = [side[:, 0] for side in self._over(tower_walk.PositiveSums(self._relations))[:2]]
+        return [[*side.unbind(1), count, positive] for side, count, positive in zip(sides, self._counts(), positives)]
 
     def losses(self, log_ng):
         if self.towers.single:
             return [softplus(one - self.own) for one in log_ng]
-        return [side[:, 0] for side in self._over(tower_walk.PositiveLosses(self._relations), *log_ng)]
+        return [side[:, 0] for side in self._over(tower_walk.PositiveLosses(self._relations), *log_ng)[:2]]
 
-    def sigmoid_losses(self, bias):
-        relations = self._relations or _BlockRelations(self.towers, self.own, self._step)
-        return self._over(tower_walk.SigmoidTerms(relations), None, bias)[0][:, 0]
+    def sigmoid_loss(self, bias):
+        return tower_walk.sigmoid_loss(self._relations, *self._rows, bias)
 
 
 class _Walks:
@@ -198,23 +200,25 @@ class _Walks:
             return weights
         return positive / own[0], positive / columns[0][:, 0]
 
-    def log_sums(self):
-        """For rows and for columns: logs of Σ e^{k s} over negatives for each k, of how many they are, and of Σ q e^s."""
+    def log_sums(self, estimated):
+        """For rows and for columns: logs of Σ e^{k s} over negatives for each k and, where N_i is estimated, of how many they are and of
+        Σ q e^s."""
         single, multipliers = self.towers.single, self.multipliers
         counts = [()] * 2 if self._uniform is None else [(one,) for one in self._uniform]
 
         def function(scores, sets, own, columns):
             positive, of_rows, of_columns, weights = sets
             pairs = [_log_sums_both_ways(scores * k, of_rows, of_columns) for k in multipliers]
-            pairs.append(_log_sums_both_ways(torch.zeros_like(scores), of_rows, of_columns))
-            if not single:
+            if estimated:
+                pairs.append(_log_sums_both_ways(torch.zeros_like(scores), of_rows, of_columns))
+            if estimated and not single:
                 q = self._weighted(positive, weights, own, columns)
                 logs = [torch.where(positive, one, 1).log() for one in q]
                 pairs.append((log_sum(scores + logs[0], positive), log_sum((scores + logs[1]).T, positive.T)))
             return tuple(torch.stack(side, 1) for side in zip(*pairs))
 
         sides = self._over(function, True, *counts)
-        return [[*side.unbind(1), *([self.own] if single else [])] for side in sides]
+        return [[*side.unbind(1), *([self.own] if estimated and single else [])] for side in sides]
 
     def losses(self, log_ng):
         """Σ_j q_ij log(1 + N_i e^{-s_ij}) of rows and of columns, from the logs of N_i."""
@@ -229,6 +233,17 @@ class _Walks:
 
         rows, columns = self._over(function, False, (log_ng[0], *counts[0]), (log_ng[1], *counts[1]))
         return rows[:, 0], columns[:, 0]
+
+    def sigmoid_loss(self, bias):
+        """Σ_ij log(1 + e^{-t_ij (s_ij + b)}), and the part of each image."""
+        def function(scores, sets, own, columns):
+            positive, negative, *_ = sets
+            logits = scores + columns[0]
+            terms = torch.where(positive, softplus(-logits), torch.where(negative, softplus(logits), 0))
+            return terms.sum(1, keepdim=True), torch.zeros_like(scores[0])[:, None]
+
+        losses = self._over(function, False, (), (bias,))[0][:, 0]
+        return losses.sum(), losses
 
 
 class _BlockRelations:
@@ -305,23 +320,10 @@ def _by_rank(towers, walks, weights, beta):
     return found
 
 
-def _sigmoid_losses(walks, bias):
-    if isinstance(walks, _ClosedWalks):
-        return walks.sigmoid_losses(bias)
-
-    def function(scores, sets, own, columns):
-        positive, negative, *_ = sets
-        logits = scores + columns[0]
-        terms = torch.where(positive, softplus(-logits), torch.where(negative, softplus(logits), 0))
-        return terms.sum(1, keepdim=True), torch.zeros_like(scores[0])[:, None]
-
-    return walks._over(function, False, (), (bias,))[0][:, 0]
-
-
 def _siglip(towers, walks):
     bias = towers.bias if isinstance(towers.bias, torch.Tensor) else torch.as_tensor(float(towers.bias), device=towers.image.device)
-    losses = _sigmoid_losses(walks, bias.to(towers.image.dtype).reshape(1))
-    return losses.sum() / losses.shape[0], losses
+    total, losses = walks.sigmoid_loss(bias.to(towers.image.dtype).reshape(1))
+    return total / losses.shape[0], losses
 
 
 def evaluated(objective, towers, tau_plus, beta, alpha):
@@ -341,12 +343,12 @@ def evaluated(objective, towers, tau_plus, beta, alpha):
         log_ng = _by_rank(towers, walks, RankWeights("corrected", tau_plus, alpha, beta, True), beta)
     else:
         log_ng = []
-        for side in walks.log_sums():
+        for side in walks.log_sums(objective != "infonce"):
+            if objective == "infonce":
+                log_ng.append(side[0])
+                continue
             *sums, log_count, log_positive = side
             log_s = sums[0] - sums[1] + log_count if hard else sums[0]
-            if objective == "infonce":
-                log_ng.append(log_s)
-                continue
             one, acts, smallest = _estimate(log_s, log_count, log_positive, tau_plus, towers.scale, 1 + 2 * beta if hard else 1.0)
             log_ng.append(one)
             clamped, least = clamped + acts, smallest if least is None else torch.minimum(least, smallest)
