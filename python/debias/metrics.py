@@ -5,14 +5,13 @@
     found["worst_group_acc"], found["equalized_odds_difference"]
 """
 
-import json
 import math
 from typing import Any, Dict, Optional, Sequence, Union
 
 import torch
 
-from . import _inputs
-AVAILABLE = False  # until the engine has kNN
+from . import _engine, _inputs
+from ._engine import neighbours as _neighbours
 from .plain import group_metrics as _plain_groups, knn as _plain_knn
 
 _Integers = Union[torch.Tensor, Sequence[int], Any]
@@ -36,11 +35,11 @@ def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor,
     smaller gallery.
     """
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
-    labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
+    labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0, device="cpu"))
     k = min(200, _known(labels)) if k is None else _whole("knn: k", k, 1)
-    if not AVAILABLE:
-        return _plain_knn.predicted(gallery, labels.to(gallery.device), queries.to(gallery.device), k, float(temperature)).to(queries.device)
-    return torch.ops.debias.knn(gallery, labels, queries, k, float(temperature)).to(queries.device)
+    search = _neighbours.nearest if _engine.takes(gallery, queries) else _plain_knn.nearest
+    found = _plain_knn.predicted(gallery, labels.to(gallery.device), queries.to(gallery.device), k, float(temperature), search)
+    return found.to(queries.device)
 
 
 def knn_accuracy(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, labels: _Integers, k: Optional[int] = None,
@@ -66,10 +65,6 @@ def _alignment(aligned, labels):
     return [[int(value) for value in (values if isinstance(values, (list, tuple)) else [values])] for values in aligned]
 
 
-def _numbers(found):
-    return {name: math.nan if value is None else value for name, value in found.items()}
-
-
 def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *, aligned: Any = None, min_count: int = 1, empty: str = "skip",
                   replicates: int = 0, level: float = 0.95, seed: int = 1) -> Dict[str, Any]:
     """Accuracy and fairness by group, as a dict of numbers, NaN if undefined. A group is the samples of one label and one bias label.
@@ -86,15 +81,14 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
         level: confidence level of the intervals.
         seed: seed of the bootstrap.
     """
-    like = torch.empty(0)
+    like = torch.empty(0, device="cpu")
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like)
     predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
                "replicates": _whole("group_metrics: replicates", replicates, 0), "level": float(level),
                "seed": _whole("group_metrics: seed", seed, 0)}
-    found = json.loads(torch.ops.debias.group_metrics(predictions, labels, bias, json.dumps(options))) if AVAILABLE else \
-        _plain_groups.measured(predictions, labels, bias, options)
-    out = _numbers(found["metrics"])
+    found = _plain_groups.measured(predictions, labels, bias, options)
+    out = dict(found["metrics"])
     if replicates:
         out["intervals"] = {name: tuple(interval) for name, interval in found["intervals"].items()}
     return out

@@ -47,7 +47,8 @@ struct KnnBlock {
 // Called once for each query, in no order and from several threads: the k nearest, in no order; Neighbour::row counts within gallery.rows.
 using TakeNeighbours = std::function<void(int64_t query, const std::vector<Neighbour>& nearest)>;
 
-// 1 <= k <= gallery.count(). Values must be finite.
+// 1 <= k <= gallery.count(). Values must be finite. Works on the threads of OpenMP, and within a parallel region on one; the neighbours are
+// the same for any number. What `take` throws is thrown here.
 void nearest_rows(const UnitRows& gallery, const UnitRows& queries, int64_t k, const KnnBlock& block, const TakeNeighbours& take);
 
 bool screening_supported();  // by this processor

@@ -1,18 +1,18 @@
 #include "debias/evaluate/neighbours/screened_rows.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "debias/evaluate/neighbours/parallel_pieces.h"
+
 namespace debias {
 namespace {
 
 constexpr double kSigmas = 3;
-constexpr int64_t kGroup = RoundedRows::kGroup, kStep = RoundedRows::kStep, kPadding = 16, kGroupsOfATask = 64;
-constexpr int64_t kRowsOfAMean = 4096;
+constexpr int64_t kGroup = RoundedRows::kGroup, kStep = RoundedRows::kStep, kPadding = 16;
+constexpr int64_t kRowsOfAMean = 4096, kRowsOfAPiece = 64 * kGroup;
 
 int64_t up_to_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
@@ -41,7 +41,8 @@ ScreenedRows::ScreenedRows(const UnitRows& gallery, const Screen& screen)
       sum_step_(static_cast<size_t>(groups_ * kGroup)) {
   const std::vector<float> mean = mean_row(gallery, padded_);
   std::vector<RoundedRow> rounded(static_cast<size_t>(gallery.count()));
-  at::parallel_for(0, gallery.count(), kGroupsOfATask * kGroup, [&](int64_t low, int64_t high) {
+  each_piece((gallery.count() + kRowsOfAPiece - 1) / kRowsOfAPiece, [&](int64_t piece) {
+    const int64_t low = piece * kRowsOfAPiece, high = std::min(low + kRowsOfAPiece, gallery.count());
     std::vector<float> row(static_cast<size_t>(padded_));
     std::vector<int8_t> bytes(static_cast<size_t>(padded_));
     for (int64_t i = low; i < high; ++i) {

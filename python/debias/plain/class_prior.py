@@ -54,7 +54,7 @@ def _chernoff_bound(share, trials, budget, end):
 
 def _shares_above(thresholds, first):
     """The share of cosines of different rows above each threshold."""
-    n, above = len(first), torch.zeros(len(thresholds), dtype=torch.int64)
+    n, above = len(first), torch.zeros(len(thresholds), dtype=torch.int64, device="cpu")
     for begin in range(0, n, _BLOCK):
         cosines = first[begin:begin + _BLOCK] @ first.T
         cosines.diagonal(begin).fill_(-2)
@@ -68,14 +68,15 @@ def _unit_views(rows):
     if len(rows) < _LEAST_IMAGES:
         raise ValueError(f"prior: views of {len(rows)} images; without labels it needs at least {_LEAST_IMAGES}")
     pairs = rows.detach()[:, :2].cpu().float()
-    if not bool(pairs.isfinite().all()):
+    norms = torch.linalg.vector_norm(pairs, dim=2, keepdim=True)
+    if not bool(norms.isfinite().all()):
         raise ValueError("prior: a row is not finite; check the encoder's weights")
-    return pairs / torch.linalg.vector_norm(pairs, dim=2, keepdim=True).clamp_min(1e-12)
+    return pairs / norms.clamp_min(1e-12)
 
 
 def of_views(rows):
     unit = _unit_views(rows)
-    pilot = torch.arange(len(unit)) % _PILOT == 0
+    pilot = torch.arange(len(unit), device="cpu") % _PILOT == 0
     of_pilot, kept = (unit[pilot, 0] * unit[pilot, 1]).sum(1), unit[~pilot]
     if float(of_pilot.median()) > _SAME:
         raise ValueError("prior: the two views of an image have the same features; without labels it needs random views and an encoder that "

@@ -1,4 +1,7 @@
-"""Accuracy and fairness by group: a group is the samples of one label y and one bias label b (debias/evaluate/protocols/group_metrics.h)."""
+"""Accuracy and fairness by group: a group is the samples of one label y and one bias label b (debias/evaluate/protocols/group_metrics.h).
+
+A table holds numbers of samples by label and bias label. It is float64 [R, classes, groups], for R sets of samples at once.
+"""
 
 import math
 import statistics
@@ -8,26 +11,18 @@ import torch
 
 from .philox import drawn_with_replacement
 
+# Blocks of the generator that are drawn at once for one replicate, and for several. So many numbers fit a core's cache, and torch computes
+# with them on one thread: meeting other threads after each step costs more than the steps.
+_BLOCKS, _DRAWN = 1 << 12, 1 << 15
+_NUMBERS = 1 << 15  # in a table of the replicates that are measured at once
+
 
 class Counts(NamedTuple):
-    count: list  # [classes][groups] samples
-    correct: list  # of them predicted right
-    predicted: list  # samples of the bias label predicted as the class
-    labelled: int
-    right: int
-
-
-def _ratio(part, whole):
-    return part / whole if whole else math.nan
-
-
-def _spread(values):
-    known = [value for value in values if not math.isnan(value)]
-    return max(known) - min(known) if len(known) > 1 else math.nan
-
-
-def _larger(a, b):
-    return b if math.isnan(a) else a if math.isnan(b) else max(a, b)
+    count: torch.Tensor  # samples
+    correct: torch.Tensor  # of them predicted right
+    predicted: torch.Tensor  # samples of the bias label predicted as the class
+    labelled: torch.Tensor  # [R]
+    right: torch.Tensor  # [R]
 
 
 def _check(values, below, lowest, what):
@@ -38,70 +33,105 @@ def _check(values, below, lowest, what):
 
 
 class Samples:
-    """Labels, bias labels and predictions [N], -1: unknown."""
+    """Labels, bias labels and predictions [N], -1: unknown. Samples of which all three agree are of one kind."""
 
     def __init__(self, predictions, labels, bias):
         count = len(labels)
         if not len(bias) == len(predictions) == count:
-            raise ValueError(f"groups: {count} labels, {len(bias)} bias labels and {len(predictions)} predictions; give one of each per sample")
-        self.labels, self.bias, self.predictions = (values.cpu().clamp_min(-1) for values in (labels, bias, predictions))
+            raise ValueError(f"groups: {count} labels, {len(bias)} bias labels and {len(predictions)} predictions; give one of each per "
+                             "sample")
+        labels, bias, predictions = (values.cpu().clamp_min(-1) for values in (labels, bias, predictions))
         largest = lambda values: int(values.max()) + 1 if count else 0
-        self.classes, self.groups = max(largest(self.labels), largest(self.predictions)), largest(self.bias)
-        _check(self.predictions, self.classes, 0, "prediction")
+        classes, groups = max(largest(labels), largest(predictions)), largest(bias)
+        _check(predictions, classes, 0, "prediction")
+        self.classes, self.groups = max(classes, 1), max(groups, 1)  # one without samples changes no metric
+        codes = ((labels + 1) * (self.groups + 1) + bias + 1) * self.classes + predictions
+        kinds, self.kind = torch.unique(codes, return_inverse=True)
+        cells, self.prediction = kinds // self.classes, kinds % self.classes  # these three of each kind
+        self.label, self.bias = cells // (self.groups + 1) - 1, cells % (self.groups + 1) - 1
 
-    def counts(self, places=None):
-        pick = lambda values: values if places is None else values[places]
-        label, bias, prediction = pick(self.labels), pick(self.bias), pick(self.predictions)
-        labelled, right = label >= 0, (label == prediction) & (label >= 0)
-        known = labelled & (bias >= 0)
+    def counts(self, histograms):
+        """histograms: how many samples of each kind, int64 [R, kinds]."""
+        right = (self.label == self.prediction) & (self.label >= 0)
+        known = (self.label >= 0) & (self.bias >= 0)
 
-        def table(cells, chosen):
-            flat = torch.bincount((cells * self.groups + bias)[chosen], minlength=self.classes * self.groups)
-            return flat.view(self.classes, max(self.groups, 0)).tolist()
+        def table(rows, chosen):
+            cells, numbers = (rows * self.groups + self.bias)[chosen], histograms[:, chosen]
+            flat = numbers.new_zeros(len(numbers), self.classes * self.groups).scatter_add_(1, cells.expand_as(numbers), numbers)
+            return flat.double().view(-1, self.classes, self.groups)
 
-        return Counts(table(label, known), table(label, known & right), table(prediction, known), int(labelled.sum()), int(right.sum()))
+        return Counts(table(self.label, known), table(self.label, known & right), table(self.prediction, known),
+                      histograms[:, self.label >= 0].sum(1), histograms[:, right].sum(1))
+
+    def all_counts(self):
+        return self.counts(torch.bincount(self.kind, minlength=len(self.label)).unsqueeze(0))
+
+    def drawn_histograms(self, replicates, seed):
+        """Of a range of the bootstrap's replicates."""
+        kinds, blocks = len(self.label), (len(self.kind) + 1) // 2
+        width = -(-blocks // -(-blocks // _BLOCKS))  # pieces of one size
+        rows = min(len(replicates), _DRAWN // width)
+        room = torch.empty(5, rows, width, dtype=torch.int64, device="cpu")
+        one = torch.ones(1, dtype=torch.int64, device="cpu")
+        histograms = torch.zeros(len(replicates), kinds, dtype=torch.int64, device="cpu")
+        for top in range(0, len(replicates), rows):
+            some, of_some = replicates[top:top + rows], histograms[top:top + rows]
+            for begin in range(0, blocks, width):
+                own = range(begin, min(begin + width, blocks))
+                for places in drawn_with_replacement(len(self.kind), some, own, seed, room[:, :len(some), :len(own)]):
+                    drawn = self.kind.index_select(0, places.flatten()).view_as(places)
+                    of_some.scatter_add_(1, drawn, one.expand_as(drawn))
+        return histograms
+
+    def drawn_counts(self, replicates, seed):
+        """Yields the counts of the bootstrap's replicates in their order, of some at a time. Without samples there are none."""
+        some = max(1, _NUMBERS // max(len(self.label), self.classes * self.groups))
+        for first in range(0, replicates if len(self.kind) else 0, some):
+            yield self.counts(self.drawn_histograms(range(first, min(first + some, replicates)), seed))
 
 
-def _differences_of_class(counts, c, members, empty):
-    without = 0.0 if empty == "zero" else math.nan
-    selection, true_positive, false_positive = [], [], []
-    for b, every in enumerate(members):
-        if not every:
-            continue
-        positives, negatives = counts.count[c][b], every - counts.count[c][b]
-        selection.append(_ratio(counts.predicted[c][b], every))
-        true_positive.append(_ratio(counts.correct[c][b], positives) if positives else without)
-        false_positive.append(_ratio(counts.predicted[c][b] - counts.correct[c][b], negatives) if negatives else without)
-    opportunity, false = _spread(true_positive), _spread(false_positive)
-    return _spread(selection), opportunity, math.nan if math.isnan(opportunity) or math.isnan(false) else max(opportunity, false)
+def _largest(values):
+    """The largest of the last dimension; NaN are left out."""
+    found = torch.where(~values.isnan(), values, -math.inf).amax(-1)
+    return torch.where(found > -math.inf, found, math.nan)
+
+
+def _spread(values):
+    """The largest less the smallest of the last dimension; NaN are left out, and of fewer than two others it is NaN."""
+    return torch.where((~values.isnan()).sum(-1) > 1, _largest(values) + _largest(-values), math.nan)
 
 
 def _differences(counts, empty):
-    members = [sum(row[b] for row in counts.count) for b in range(len(counts.count[0]))] if counts.count else []
-    largest = (math.nan,) * 3
-    for c in range(1 if len(counts.count) == 2 else 0, len(counts.count)):
-        largest = tuple(map(_larger, largest, _differences_of_class(counts, c, members, empty)))
-    return dict(zip(("demographic_parity_difference", "equal_opportunity_difference", "equalized_odds_difference"), largest))
+    members = counts.count.sum(1, keepdim=True)
+    positives, negatives = counts.count, members - counts.count
+    true_positive, false_positive = counts.correct / positives, (counts.predicted - counts.correct) / negatives
+    if empty == "zero":
+        true_positive, false_positive = torch.where(positives > 0, true_positive, 0), torch.where(negatives > 0, false_positive, 0)
+    selection, opportunity, false = (_spread(torch.where(members > 0, rates, math.nan))
+                                     for rates in (counts.predicted / members, true_positive, false_positive))
+    first = 1 if counts.count.shape[1] == 2 else 0
+    of_classes = {"demographic_parity_difference": selection, "equal_opportunity_difference": opportunity,
+                  "equalized_odds_difference": torch.maximum(opportunity, false)}  # NaN if one is
+    return {name: _largest(values[:, first:]) for name, values in of_classes.items()}
 
 
-def _sides(counts, aligned):
-    """Accuracy over samples whose bias label is one of their class's, and over those where it is another."""
-    sums = {True: [0, 0], False: [0, 0]}
-    for y, row in enumerate(counts.count):
-        own = aligned[y] if y < len(aligned) else []
-        for b, count in enumerate(row if own else ()):
-            sums[b in own][0] += counts.correct[y][b]
-            sums[b in own][1] += count
-    return {"aligned_acc": _ratio(*sums[True]), "conflicting_acc": _ratio(*sums[False])}
+def _sides(aligned, classes, groups):
+    """Cells whose bias label is one of their class's, and those where it is another, by the name of their accuracy."""
+    own, other = torch.zeros(2, classes, groups, dtype=torch.bool, device="cpu")
+    for y, values in enumerate(aligned[:classes]):
+        own[y, [b for b in values if 0 <= b < groups]] = True
+        other[y] = ~own[y] if values else False
+    return {"aligned_acc": own, "conflicting_acc": other} if aligned else {}
 
 
-def _metrics(counts, aligned, empty, cells):
-    """cells: those that count for the worst and the mean."""
-    accuracies = [counts.correct[y][b] / counts.count[y][b] for y, b in cells if counts.count[y][b]]
-    out = {"acc1": _ratio(counts.right, counts.labelled), **(_sides(counts, aligned) if aligned else {})}
-    out["worst_group_acc"] = min(accuracies, default=math.nan)
-    out["unbiased_acc"] = sum(accuracies) / len(accuracies) if accuracies else math.nan
-    return {**out, **_differences(counts, empty)}
+def _metrics(counts, empty, counted, sides):
+    """Float64 [R] each. counted [classes, groups]: the cells that count for the worst and the mean."""
+    counted = counted & (counts.count > 0)
+    accuracy = counts.correct / counts.count
+    return {"acc1": counts.right / counts.labelled.double(),
+            **{name: counts.correct[:, side].sum(1) / counts.count[:, side].sum(1) for name, side in sides.items()},
+            "worst_group_acc": -_largest(torch.where(counted, -accuracy, math.nan).flatten(1)),
+            "unbiased_acc": torch.where(counted, accuracy, 0).sum((1, 2)) / counted.sum((1, 2)), **_differences(counts, empty)}
 
 
 def _quantile(values, q):
@@ -120,7 +150,8 @@ def _smallest(shares, level):
     ends = []
     for right, n in shares:
         p, squared = right / n, z * z
-        middle, half = (p + squared / (2 * n)) / (1 + squared / n), z / (1 + squared / n) * math.sqrt(p * (1 - p) / n + squared / (4 * n * n))
+        middle = (p + squared / (2 * n)) / (1 + squared / n)
+        half = z / (1 + squared / n) * math.sqrt(p * (1 - p) / n + squared / (4 * n * n))
         ends.append((max(0.0, middle - half), min(1.0, middle + half)))
     return [min(low for low, _ in ends), min(high for _, high in ends)]
 
@@ -132,16 +163,19 @@ def measured(predictions, labels, bias, options):
         raise ValueError(f"group_metrics: empty: unknown value '{options['empty']}'{near}")
     if not 0 < options["level"] < 1:
         raise ValueError(f"group_metrics: level: expected a number in (0, 1), found {options['level']}")
-    samples, aligned, empty = Samples(predictions, labels, bias), options["aligned"] or [], options["empty"]
-    whole = samples.counts()
-    cells = [(y, b) for y, row in enumerate(whole.count) for b, count in enumerate(row) if count >= options["min_count"]]
-    drawn = {}
-    for replicate in range(options["replicates"] if len(samples.labels) else 0):
-        counts = samples.counts(drawn_with_replacement(len(samples.labels), replicate, options["seed"]))
-        for name, value in _metrics(counts, aligned, empty, cells).items():
-            if not math.isnan(value):
-                drawn.setdefault(name, []).append(value)
-    intervals = {name: [_quantile(sorted(values), q) for q in _tails(options["level"])] for name, values in sorted(drawn.items())}
+    samples = Samples(predictions, labels, bias)
+    whole, sides = samples.all_counts(), _sides(options["aligned"] or [], samples.classes, samples.groups)
+    counted = whole.count[0] >= options["min_count"]
+    measure = lambda counts: _metrics(counts, options["empty"], counted, sides)
+    drawn = [measure(counts) for counts in samples.drawn_counts(options["replicates"], options["seed"])]
+    intervals = {}
+    for name in sorted(drawn[0]) if drawn else ():
+        values = torch.cat([each[name] for each in drawn])
+        values = values[~values.isnan()].sort().values.tolist()
+        if values:
+            intervals[name] = [_quantile(values, q) for q in _tails(options["level"])]
     if "worst_group_acc" in intervals:
-        intervals["worst_group_acc"] = _smallest([(whole.correct[y][b], whole.count[y][b]) for y, b in cells if whole.count[y][b]], options["level"])
-    return {"metrics": _metrics(whole, aligned, empty, cells), "intervals": intervals}
+        chosen = counted & (whole.count[0] > 0)
+        shares = list(zip(whole.correct[0][chosen].tolist(), whole.count[0][chosen].tolist()))
+        intervals["worst_group_acc"] = _smallest(shares, options["level"])
+    return {"metrics": {name: values.item() for name, values in measure(whole).items()}, "intervals": intervals}

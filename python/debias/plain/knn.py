@@ -3,37 +3,58 @@
 import torch
 
 _BLOCK = 1024  # queries whose cosines are held together
+_VOTES = 1 << 22  # votes of queries, or their sums by class, that are held together
 
 
-def _unit(rows, what):
+def _rows(rows, what):
     if rows.dim() != 2:
         raise ValueError(f"knn: {what}: expected floating-point rows [N, D], found shape {list(rows.shape)}")
     rows = rows.detach().float()
-    norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    if not bool(norms.isfinite().all()):
+    if not bool(_norms(rows).isfinite().all()):
         raise ValueError(f"knn: a row of the {what} is not finite; check the encoder's weights")
-    return rows / norms.clamp_min(1e-12)
+    return rows
 
 
-def predicted(gallery, labels, queries, k, temperature):
-    """int64 [Q]: the class of the largest Σ over the k nearest labelled rows of exp(cos / t); of equal cosines the first row is nearer."""
+def _norms(rows):
+    return torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+
+
+def _unit(rows):
+    return rows / _norms(rows).clamp_min(1e-12)
+
+
+def nearest(gallery, queries, k):
+    """As nearest() of _engine/neighbours.py."""
+    rows = _unit(gallery)
+    found = [torch.sort(block @ rows.T, dim=1, descending=True, stable=True) for block in _unit(queries).split(_BLOCK)]
+    return torch.cat([each.values[:, :k] for each in found]), torch.cat([each.indices[:, :k] for each in found])
+
+
+def predicted(gallery, labels, queries, k, temperature, search=nearest):
+    """int64 [Q]: the class of the largest Σ over the k nearest labelled rows of exp(cos / t); of equal cosines the first row is nearer.
+
+    Of equal sums the lowest class wins. search(gallery, queries, k) finds the nearest rows.
+    """
     if not temperature > 0:
         raise ValueError(f"knn: temperature: expected a number above 0, found {temperature}")
-    voters, rows = _unit(gallery, "gallery"), _unit(queries, "queries")
+    voters, rows = _rows(gallery, "gallery"), _rows(queries, "queries")
     if len(labels) != len(voters):
         raise ValueError(f"knn: {len(voters)} rows and {len(labels)} labels of the gallery; give one label per row")
     if voters.shape[1] != rows.shape[1]:
         raise ValueError(f"knn: queries of width {rows.shape[1]} and a gallery of width {voters.shape[1]}; use one encoder for both")
     known = labels >= 0
-    voters, labels = voters[known], labels[known]
-    if k > len(voters):
-        raise ValueError(f"knn: k is {k}, the gallery has {len(voters)} labelled rows; give a k of at most that")
-    found = [_votes(block @ voters.T, labels, k, temperature).argmax(1) for block in rows.split(_BLOCK)]
-    return torch.cat(found) if found else labels[:0]
+    if not bool(known.all()):
+        voters, labels = voters[known], labels[known]
+    if not 1 <= k <= len(voters):
+        raise ValueError(f"knn: k is {k}, the gallery has {len(voters)} labelled rows; give a k of 1 to that")
+    classes, own = torch.unique(labels, return_inverse=True)
+    at_once = max(1, _VOTES // max(k, len(classes)))
+    cosines, places = search(voters, rows, k)
+    return torch.cat([classes[_votes(*block, own, len(classes), temperature).argmax(1)]
+                      for block in zip(cosines.split(at_once), places.split(at_once))])
 
 
-def _votes(cosines, labels, k, temperature):
-    nearest = torch.sort(cosines, dim=1, descending=True, stable=True)
-    cosines, place = nearest.values[:, :k].double(), nearest.indices[:, :k]
+def _votes(cosines, places, own, classes, temperature):
+    cosines = cosines.double()
     weights = ((cosines - cosines[:, :1]) / temperature).exp()
-    return torch.zeros(len(cosines), int(labels.max()) + 1, dtype=torch.float64, device=cosines.device).scatter_add_(1, labels[place], weights)
+    return torch.zeros(len(cosines), classes, dtype=torch.float64, device=cosines.device).scatter_add_(1, own[places], weights)
