@@ -9,6 +9,9 @@ namespace debias::kernels {
 // out [d, d] = rows [n, d]^T rows
 void gram(int64_t n, int64_t d, const double* rows, double* out);
 
+// out [d, d] = left [n, d]^T right [n, d]
+void cross(int64_t n, int64_t d, const double* left, const double* right, double* out);
+
 // out [n, d] = rows [n, d] square [d, d]
 void times_square(int64_t n, int64_t d, const double* rows, const double* square, double* out);
 

@@ -22,15 +22,20 @@ double tolerance(int64_t terms) { return static_cast<double>(terms * terms + 1) 
 TEST(GramProducts, AreThoseOfLoops) {
   for (const int64_t n : {1, 2, 7, 33}) {
     for (const int64_t d : {1, 3, 8, 17}) {
-      const auto rows = numbers(n * d, 1), square = numbers(d * d, 2);
-      std::vector<double> gram_out(static_cast<size_t>(d * d), 9), times_out(static_cast<size_t>(n * d), 9);
+      const auto rows = numbers(n * d, 1), square = numbers(d * d, 2), others = numbers(n * d, 5);
+      std::vector<double> gram_out(static_cast<size_t>(d * d), 9), cross_out = gram_out, times_out(static_cast<size_t>(n * d), 9);
       gram(n, d, rows.data(), gram_out.data());
+      cross(n, d, rows.data(), others.data(), cross_out.data());
       times_square(n, d, rows.data(), square.data(), times_out.data());
       for (int64_t i = 0; i < d; ++i) {
         for (int64_t j = 0; j < d; ++j) {
-          double sum = 0;
-          for (int64_t r = 0; r < n; ++r) sum += rows[r * d + i] * rows[r * d + j];
+          double sum = 0, crossed = 0;
+          for (int64_t r = 0; r < n; ++r) {
+            sum += rows[r * d + i] * rows[r * d + j];
+            crossed += rows[r * d + i] * others[r * d + j];
+          }
           EXPECT_NEAR(gram_out[i * d + j], sum, tolerance(n)) << n << " x " << d;
+          EXPECT_NEAR(cross_out[i * d + j], crossed, tolerance(n)) << n << " x " << d;
         }
       }
       for (int64_t r = 0; r < n; ++r) {

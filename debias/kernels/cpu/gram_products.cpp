@@ -46,9 +46,11 @@ constexpr double kOne = 1, kZero = 0;
 }  // namespace
 
 // Column-major, as Fortran has it, a row-major matrix is its own transpose.
-void gram(int64_t n, int64_t d, const double* rows, double* out) {
+void gram(int64_t n, int64_t d, const double* rows, double* out) { cross(n, d, rows, rows, out); }
+
+void cross(int64_t n, int64_t d, const double* left, const double* right, double* out) {
   const int in = static_cast<int>(n), id = static_cast<int>(d);
-  dgemm_("N", "T", &id, &id, &in, &kOne, rows, &id, rows, &id, &kZero, out, &id);
+  dgemm_("N", "T", &id, &id, &in, &kOne, right, &id, left, &id, &kZero, out, &id);
 }
 
 void times_square(int64_t n, int64_t d, const double* rows, const double* square, double* out) {

@@ -44,6 +44,6 @@ def takes(*tensors):
 def call(name, *arguments):
     """Calls debias_NAME with tensors, whose data it takes, None, and numbers and references of ctypes."""
     function = getattr(_LIBRARY, "debias_" + name)
-    if function(*[ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else ctypes.c_int64(one) if type(one) is int else one
+    if function(*[ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else ctypes.c_int64(one) if isinstance(one, int) else one
                   for one in arguments]):
         raise RuntimeError(_LIBRARY.debias_engine_error().decode())

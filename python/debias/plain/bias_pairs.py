@@ -3,9 +3,10 @@
 import torch
 
 from .bias_features import unit_bias_features
-from .log_space import log_sum
+from .log_space import log_sum, wide
 from .over_classes import classes_of
-from .pairs import tiled
+from .pair_sums import LogSum
+from .pairs import class_groups, group_sums, members, numbered, tiled
 from .row_blocks import over_rows
 
 _ROUNDING = 1e-10  # of a weight: far above float64's, far below a difference that features in single precision show
@@ -29,18 +30,22 @@ def _others_and_mean(c, pair_weights, row_tensors, tensors):
 
 
 def biascon(name, options, call, scale, conditions):
-    """SupCon whose positives are the rows of the anchor's class with another bias label (Hong and Yang 2021)."""
+    """SupCon whose positives are the rows of the anchor's class with another bias label (Hong and Yang 2021).
+
+    The sum over them is that over the class less that over its rows of the anchor's own bias label: z_a · (m - m') with the groups' sums of
+    rows m, in double, since a few rows may be what is left of many.
+    """
     c, views = classes_of(name, call, conditions), call.z.shape[1]
-    bias, sample = tiled(call.bias_labels, views), c.pairs.by_sample.rows
-    known = tiled((call.bias_labels >= 0) & (call.labels >= 0), views)
-
-    def conflicting(own_bias, own_sample, own_known, bias, sample, known):
-        alike = (own_bias[:, None] == bias) & own_known[:, None] & known
-        return (~(alike | (own_sample[:, None] == sample))).to(c.positives.dtype)
-
-    of_rows = (bias, sample, known)
-    others, total, count = _others_and_mean(c, conflicting, of_rows, of_rows)
-    return c.mean(others - total / count.clamp_min(1), count > 0, scale)
+    same_class, label, bias = c.pairs.by_class.rows, tiled(call.labels, views), tiled(call.bias_labels, views)
+    number, biases = numbered(bias)
+    both = torch.where((label >= 0) & (bias >= 0), numbered(label)[0] * biases + number, -1)
+    aligned = class_groups(both, c.pairs.by_sample.rows)  # unknown: the sample's rows alone
+    rows = c.pairs.keys.to(wide(call.z.device))
+    difference = group_sums(same_class, rows) - group_sums(aligned, rows)
+    count = c.positives - (members(aligned, aligned) - 1)
+    mean = (c.pairs.scaled().to(rows.dtype) * difference).sum(1) / count.clamp_min(1)
+    others, = c.sums([LogSum("others")])
+    return c.mean(others - mean.to(others.dtype), count > 0, scale)
 
 
 def softcon(name, options, call, scale, conditions):

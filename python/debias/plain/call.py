@@ -5,6 +5,9 @@ from typing import NamedTuple, Optional, Union
 
 import torch
 
+NO_FUSED = ("there is no fused backend here: it takes float32 on the CPU, outside torch.func, with the compiled engine; give engine auto, "
+            "blocked or dense")
+
 
 class Call(NamedTuple):
     """Tensors on one device; integers are int64. z and what is compared with it have been normalised."""
@@ -44,6 +47,12 @@ def without_autocast(device_type):
 def can_read(tensor):
     """Whether values may be looked at without a wait for a device and without breaking what is traced."""
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def is_eager_on_cpu(*tensors):
+    """Whether the host may compute from the tensors' data: plain tensors on the CPU, neither traced nor transformed by torch.func."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and all(
+        tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
 
 
 class Conditions:

@@ -9,6 +9,7 @@
 import torch
 
 from .. import _engine
+from .call import NO_FUSED, is_eager_on_cpu
 from .row_blocks import takes_blocks
 
 
@@ -19,7 +20,7 @@ def _exporting():
 def takes_fused(rows):
     """Whether the compiled engine can compute here: it can be neither exported nor transformed by torch.func."""
     return _engine.AVAILABLE and rows.device.type == "cpu" and rows.dtype == torch.float32 and not _exporting() and \
-        (torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is None)
+        (torch.compiler.is_compiling() or is_eager_on_cpu(rows))
 
 
 def engine_of(call, rows, keys, square):
@@ -36,5 +37,4 @@ def _no_fused(rows, square):
     if rows.dtype != torch.float32 or rows.device.type != "cpu":
         return (f"fused backend: it takes float32 embeddings on the CPU, found {str(rows.dtype).removeprefix('torch.')} on {rows.device}; "
                 "give engine auto, blocked or dense")
-    return "there is no fused backend here: it takes float32 on the CPU, outside torch.func, with the compiled engine; give engine auto, " \
-        "blocked or dense"
+    return NO_FUSED

@@ -4,16 +4,19 @@
 
 over ordered pairs of rows: positive of one label, negative of two; aligned of one bias label, conflicting of two. debias/losses/fairkl.h has
 the modes and the rules for empty sets. With bias features pair (a, j) is aligned with weight b, the cosine of the features clipped to
-[0, 1], and conflicting with 1 - b.
+[0, 1], and conflicting with 1 - b. With bias labels the moments of cosines come from sums by groups of rows (group_moments.py) where these
+cost less than pairs.
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import torch
 
+from .. import _engine
 from .bias_features import unit_bias_features
-from .call import require_distinct
+from .call import NO_FUSED, is_eager_on_cpu, refuse, require_distinct
+from .group_moments import grouped, set_sums
 from .log_space import wide
 from .pairs import tiled
 from .result import Measured, Result
@@ -25,15 +28,16 @@ _DISTANCE_SQUARED = 4  # d = 2 - 2c: variances and squares of means are four tim
 _DISTANCE_OFFSET = 1e-6  # of lognormal
 _LEAST_WEIGHT = 1e-6  # of a weighted set that is not empty
 _WITH_FLOOR = ("kl", "jeffreys", "lognormal")
+_PAIRS_OF_A_GROUP = 2000  # that cost as much as PyTorch's calls for one group, measured on two cores
 
 
 class Moments(NamedTuple):
-    """Moments of a set, for all anchors together [1] or for each [n]."""
+    """Moments of the sets [positive, negative] x [aligned, conflicting], for all anchors together [2, 2, 1] or for each [2, 2, n]."""
 
     weight: torch.Tensor
     mean: torch.Tensor
     variance: torch.Tensor
-    zero_filled: torch.Tensor  # the variance over all entries of the matrix of pairs, zeros outside the set
+    zero_filled: Optional[torch.Tensor]  # the variance over all entries of the matrix of pairs, zeros outside the set
 
 
 class _Rows(NamedTuple):
@@ -65,22 +69,46 @@ def _block_sums(weighted, self_pairs, log_distances):
     return function
 
 
-def _moments(sums, rows, by_anchor, divide_by_rows, least):
-    """Moments from the sums [n, 4] of a set; rows: their number."""
-    weight, first, second, squares = (sums if by_anchor else sums.sum(0, keepdim=True)).unbind(1)
-    divisor = weight.clamp_min(least)
-    if divide_by_rows:
-        divisor = torch.zeros_like(weight) + (rows if by_anchor else rows * rows)
-    mean = first / divisor.clamp_min(torch.finfo(divisor.dtype).tiny)
+def _pair_moments(rows, call, options, weighted):
+    """From every pair, a block of anchors at a time."""
+    by_anchor, known = options["pooling"] == "anchor", rows.known
+    function = _block_sums(weighted, options["mode"] == "authors", options["mode"] == "lognormal")
+    index = torch.arange(len(rows.z), device=rows.z.device)
+    sums = over_rows(function, rows.z * 1, rows.z, (index, rows.label, known, rows.bias), (rows.label, known, rows.bias),
+                     engine=call.engine, memory_budget=call.memory_budget // 2)
+    sums, count = sums if by_anchor else sums.sum(0, keepdim=True), known.sum().to(sums.dtype)
+    weight, first, second, squares = sums.unflatten(1, (2, 2, 4)).permute(3, 1, 2, 0).unbind(0)
+    divisor = weight.clamp_min(_LEAST_WEIGHT if weighted else 1)
+    if weighted and options["normaliser"] == "batch":
+        divisor = torch.zeros_like(weight) + (count if by_anchor else count * count)
+    divisor = divisor.clamp_min(torch.finfo(divisor.dtype).tiny)
+    mean = first / divisor
     # Around the mean: Σ w (x - mean)² / divisor.
-    variance = ((second - 2 * mean * first + mean.square() * weight) / divisor.clamp_min(torch.finfo(divisor.dtype).tiny)).clamp_min(0)
-    entries = (rows * rows).clamp_min(1)
-    zero_filled = (squares - first.square() / entries).clamp_min(0) / (entries - 1).clamp_min(1)
+    variance = ((second - 2 * mean * first + mean.square() * weight) / divisor).clamp_min(0)
+    entries, zero_filled = (count * count).clamp_min(1), None
+    if options["mode"] == "authors":
+        zero_filled = (squares - first.square() / entries).clamp_min(0) / (entries - 1).clamp_min(1)
+    if by_anchor:  # rows in no pair have no value
+        weight = torch.where(known, weight, 0)
     return Moments(weight, mean, variance, zero_filled)
 
 
-def _divergence(a, c):
-    return ((a.variance + (a.mean - c.mean).square()) / c.variance - (a.variance / c.variance).log() - 1) / 2
+def _group_moments(rows, groups, options):
+    """From sums by groups of rows."""
+    authors = options["mode"] == "authors"
+    count, first, second = set_sums(rows.z, groups, options["pooling"] == "anchor", authors, squares=options["mode"] != "mean")
+    divisor = count.clamp_min(1)
+    mean = first / divisor
+    square = mean.square()
+    variance, entries, zero_filled = second / divisor - square, len(groups.order) ** 2, None
+    if authors:
+        zero_filled = count * (variance + square * (1 - count / max(entries, 1))) / max(entries - 1, 1)
+    return Moments(count, mean, variance, zero_filled)
+
+
+def _divergence(means, variance, other):
+    """Of two normal distributions, of variances and the square of the difference of their means."""
+    return ((variance + means) / other - (variance / other).log() - 1) / 2
 
 
 def _deviation(variance):
@@ -89,7 +117,7 @@ def _deviation(variance):
 
 
 class _Comparer:
-    """Computes D of one sign."""
+    """Computes D of both signs."""
 
     def __init__(self, options, weighted):
         self.mode, self.kld = options["mode"], options["kld"]
@@ -99,33 +127,31 @@ class _Comparer:
         self.floor = max(options["variance_floor"], _LEAST_VARIANCE) / (1 if self.mode == "lognormal" else _DISTANCE_SQUARED)
         self.empty_mean = math.log(2 + _DISTANCE_OFFSET) if self.mode == "lognormal" else 0.0
 
-    def __call__(self, aligned, conflicting, positive):
-        """Values, whether they are used, and how many sets were empty or floored."""
-        small = [moments.weight < self.least for moments in (aligned, conflicting)]
-        used = torch.ones_like(small[0]) if self.zero else ~(small[0] | small[1])
-        (a, a_acts), (c, c_acts) = (self._prepared(*one, used) for one in zip((aligned, conflicting), small))
-        return self._value(a, c, positive), used, a_acts + c_acts
-
-    def _prepared(self, moments, small, used):
-        mean, acts = torch.where(small, self.empty_mean, moments.mean), small
-        variance, zero_filled = (torch.where(small, 0, one) for one in (moments.variance, moments.zero_filled))
+    def __call__(self, moments, anchors):
+        """Values [2, k], whether they are used, and how many sets were empty or floored. anchors: which there are, bool [k]; None: all."""
+        small = acts = moments.weight < self.least
+        used = torch.ones_like(small[:, 0]) if self.zero else ~small.any(1)
+        mean = torch.where(small, self.empty_mean, moments.mean)
+        spread = moments.zero_filled if self.mode == "authors" else moments.variance
+        if self.mode != "mean":
+            spread = torch.where(small, 0, spread)
         if self.mode in _WITH_FLOOR:
-            acts = acts | ((variance < self.floor) & used)
-            variance = variance.clamp_min(self.floor)
-        return Moments(moments.weight, mean, variance, zero_filled), acts.sum()
+            acts = small | ((spread < self.floor) & used[:, None])
+            spread = spread.clamp_min(self.floor)
+        return self._value(*mean.unbind(1), *spread.unbind(1)), used, (acts if anchors is None else acts & anchors).sum()
 
-    def _value(self, a, c, positive):
-        means = (a.mean - c.mean).square()
+    def _value(self, mean, other_mean, spread, other_spread):
+        means = (mean - other_mean).square()
         if self.mode in ("kl", "lognormal"):
-            return _divergence(a, c)
+            return _divergence(means, spread, other_spread)
         if self.mode == "jeffreys":
-            return _divergence(a, c) + _divergence(c, a)
+            return _divergence(means, spread, other_spread) + _divergence(means, other_spread, spread)
         if self.mode == "mean":
             return _DISTANCE_SQUARED * means
+        deviations = self.kld * (_deviation(spread) - _deviation(other_spread)).square()
         if self.mode == "stats":
-            return _DISTANCE_SQUARED * (means + self.kld * (_deviation(a.variance) - _deviation(c.variance)).square())
-        deviations = _deviation(a.zero_filled) - _deviation(c.zero_filled)
-        return means + self.kld * deviations.square() + (-c.mean if positive else a.mean)
+            return _DISTANCE_SQUARED * (means + deviations)
+        return means + deviations + torch.stack([-other_mean[0], mean[1]])
 
 
 def _rows(name, call, weighted, conditions):
@@ -137,34 +163,44 @@ def _rows(name, call, weighted, conditions):
     return _Rows(call.rows(), tiled(call.labels, views), tiled(known, views), bias)
 
 
+def _groups(name, rows, call, options, weighted):
+    """Groups of the rows if sums go by them: groups cost n D² and two D x D matrices each, pairs cost n² D."""
+    every_pair = weighted or options["mode"] == "lognormal"
+    if call.engine == "fused" and every_pair:
+        what = "a continuous bias" if weighted else "mode lognormal"
+        refuse(name, f"{what} needs every pair, but the fused backend sums over groups; give engine dense or auto")
+    readable = is_eager_on_cpu(rows.z, rows.label, rows.bias)
+    if call.engine == "fused" and not readable:
+        refuse(name, NO_FUSED)
+    if every_pair or not readable or call.engine not in ("auto", "fused"):
+        return None
+    dimensions = rows.z.shape[1]
+    if call.engine == "auto" and len(rows.z) < dimensions:
+        return None
+    groups = grouped(rows.label, rows.bias)
+    count = len(groups.order)
+    fit = count >= dimensions and groups.fit(dimensions, call.memory_budget)
+    cheap = _engine.takes(rows.z) or count * count >= _PAIRS_OF_A_GROUP * len(groups.sizes)
+    return groups if call.engine == "fused" or (fit and cheap) else None
+
+
 def fairkl(name, options, call, scale, conditions):
     weighted, by_anchor = call.weights is not None, options["pooling"] == "anchor"
     require_distinct(name, call.ids, conditions)
     rows = _rows(name, call, weighted, conditions)
-    function = _block_sums(weighted, options["mode"] == "authors", options["mode"] == "lognormal")
-    index = torch.arange(len(rows.z), device=rows.z.device)
-    sums = over_rows(function, rows.z * 1, rows.z, (index, rows.label, rows.known, rows.bias), (rows.label, rows.known, rows.bias),
-                     engine=call.engine, memory_budget=call.memory_budget // 2)
-    compare, count = _Comparer(options, weighted), rows.known.sum().to(sums.dtype)
-    least = _LEAST_WEIGHT if weighted else 1
-    sets = [_moments(sums[:, 4 * place:4 * place + 4], count, by_anchor, weighted and options["normaliser"] == "batch", least)
-            for place in range(4)]
-    if by_anchor:  # rows in no pair have no value
-        sets = [moments._replace(weight=torch.where(rows.known, moments.weight, 0)) for moments in sets]
-    return _together([compare(sets[0], sets[1], True), compare(sets[2], sets[3], False)], rows, by_anchor, call)
+    groups = _groups(name, rows, call, options, weighted)
+    moments = _pair_moments(rows, call, options, weighted) if groups is None else _group_moments(rows, groups, options)
+    anchors = rows.known if by_anchor else None
+    return _together(*_Comparer(options, weighted)(moments, anchors), rows, anchors, call, groups is not None)
 
 
-def _together(signs, rows, by_anchor, call):
+def _together(values, used, clamped, rows, anchors, call, fused):
     """The sum over both signs of the mean over anchors in use; what an anchor adds is scaled so that its mean is the value."""
-    there = rows.known if by_anchor else rows.known.any()[None]
-    used_by = [used & there for _, used, _ in signs]
-    used = used_by[0] | used_by[1]
-    value = own = 0
-    for (values, _, _), one in zip(signs, used_by):
-        kept, count = torch.where(one, values, 0), one.sum().clamp_min(1)
-        value, own = value + kept.sum() / count, own + kept.detach() * (used.sum().to(kept.dtype) / count)
-    per_anchor = torch.where(rows.known & used, own, math.nan).to(rows.z.dtype)
-    clamped = signs[0][2] + signs[1][2]
-    measured = Measured(len(rows.z), (~per_anchor.isnan()).sum(), clamped, None, None,
-                        "blocked" if takes_blocks(call.engine, len(rows.z), len(rows.z)) else "dense")
+    used = used & (rows.known.any() if anchors is None else anchors)
+    either, kept, count = used.any(0), torch.where(used, values, 0), used.sum(1).clamp_min(1)
+    value = (kept.sum(1) / count).sum()
+    own = (kept.detach() * (either.sum().to(kept.dtype) / count)[:, None]).sum(0)
+    per_anchor = torch.where(rows.known & either, own, math.nan).to(rows.z.dtype)
+    engine = "fused" if fused else "blocked" if takes_blocks(call.engine, len(rows.z), len(rows.z)) else "dense"
+    measured = Measured(len(rows.z), (~per_anchor.isnan()).sum(), clamped, None, None, engine)
     return Result(value.to(rows.z.dtype), per_anchor, measured)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from .call import Call
+from .call import Call, is_eager_on_cpu
 from .engines import engine_of
 
 
@@ -37,20 +37,38 @@ class Pairs(NamedTuple):
         if chosen == "others":
             return torch.zeros_like(self.anchors[:, 0].detach()) + (self.keys.shape[0] - itself)
         grouping = self.by_class if by_class else self.by_sample
-        equal = (_members(grouping.rows, grouping.keys) - itself).to(self.anchors.dtype)
+        equal = (members(grouping.rows, grouping.keys) - itself).to(self.anchors.dtype)
         return equal if chosen == "equal" else self.keys.shape[0] - itself - equal
 
 
-def _members(groups, of):
+def members(groups, of):
     """How many of `of` are in each of `groups`."""
     ordered = of.sort().values
     return torch.searchsorted(ordered, groups, right=True) - torch.searchsorted(ordered, groups)
 
 
+def numbered(groups):
+    """A number for each group, int64 [n], and what they are below: how many there are where the host may count them, else n."""
+    if is_eager_on_cpu(groups):
+        distinct, numbers = torch.unique(groups, return_inverse=True)
+        return numbers, len(distinct)
+    return torch.searchsorted(groups.sort().values, groups), len(groups)
+
+
+def sums_by(numbers, count, rows):
+    """[count, ...]: the sum of the rows [n, ...] of each number."""
+    return rows.new_zeros(count, *rows.shape[1:]).index_add(0, numbers, rows)
+
+
+def group_sums(groups, rows):
+    """For each row, the sum of the rows [n, D] of its group."""
+    numbers, count = numbered(groups)
+    return sums_by(numbers, count, rows).index_select(0, numbers)
+
+
 def class_groups(labels, samples):
     """Rows of one known label, or of one sample where the label is unknown (-1), have one group."""
-    place = torch.searchsorted(samples.sort().values, samples)
-    return torch.where(labels >= 0, labels, -1 - place)
+    return torch.where(labels >= 0, labels, -1 - numbered(samples)[0])
 
 
 def tiled(values, views):
