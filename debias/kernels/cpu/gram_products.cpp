@@ -12,7 +12,7 @@ namespace debias::kernels::HWY_NAMESPACE {
 namespace {
 
 // One rounding an element where the processor multiplies and adds at once, as torch's own addition has; BLAS' axpy has two.
-void AddScaled(int64_t count, double weight, const double* values, double* out) {
+void scaled_sum(int64_t count, double weight, const double* values, double* out) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<double> tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
@@ -32,12 +32,13 @@ void AddScaled(int64_t count, double weight, const double* values, double* out) 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-extern "C" void dgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const double* alpha,
-                       const double* a, const int* lda, const double* b, const int* ldb, const double* beta, double* c, const int* ldc);
+extern "C" void dgemm(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const double* alpha,
+                      const double* a, const int* lda, const double* b, const int* ldb, const double* beta, double* c,
+                      const int* ldc) __asm__("dgemm_");
 
 namespace debias::kernels {
 
-HWY_EXPORT(AddScaled);
+HWY_EXPORT(scaled_sum);
 
 namespace {
 
@@ -50,16 +51,16 @@ void gram(int64_t n, int64_t d, const double* rows, double* out) { cross(n, d, r
 
 void cross(int64_t n, int64_t d, const double* left, const double* right, double* out) {
   const int in = static_cast<int>(n), id = static_cast<int>(d);
-  dgemm_("N", "T", &id, &id, &in, &kOne, right, &id, left, &id, &kZero, out, &id);
+  dgemm("N", "T", &id, &id, &in, &kOne, right, &id, left, &id, &kZero, out, &id);
 }
 
 void times_square(int64_t n, int64_t d, const double* rows, const double* square, double* out) {
   const int in = static_cast<int>(n), id = static_cast<int>(d);
-  dgemm_("N", "N", &id, &in, &id, &kOne, square, &id, rows, &id, &kZero, out, &id);
+  dgemm("N", "N", &id, &in, &id, &kOne, square, &id, rows, &id, &kZero, out, &id);
 }
 
 void add_scaled(int64_t count, double weight, const double* values, double* out) {
-  HWY_DYNAMIC_DISPATCH(AddScaled)(count, weight, values, out);
+  HWY_DYNAMIC_DISPATCH(scaled_sum)(count, weight, values, out);
 }
 
 }  // namespace debias::kernels
