@@ -2,11 +2,14 @@
 
 import itertools
 import math
+import os
 
 import torch
 
 import debias
 
+# Tensors without data that say they are on a GPU.
+FAKE_CUDA = not ("stand-ins" in os.environ.get("LD_LIBRARY_PATH", "") and torch.__version__.startswith("2.9."))
 TABLE = {entry["name"]: entry for entry in debias.objectives()}
 
 

@@ -36,9 +36,9 @@ AVAILABLE = _LIBRARY is not None
 
 
 def takes(*tensors):
-    """Whether the engine can compute from these tensors here: on the CPU, and neither traced nor transformed by torch.func."""
+    """Whether the engine can compute from these tensors here: with data on the CPU, and neither traced nor transformed by torch.func."""
     return AVAILABLE and not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and \
-        all(tensor.device.type == "cpu" for tensor in tensors)
+        all(tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
 
 
 def call(name, *arguments):

@@ -36,8 +36,7 @@ class Moments(NamedTuple):
 
     weight: torch.Tensor
     mean: torch.Tensor
-    variance: torch.Tensor
-    zero_filled: Optional[torch.Tensor]  # the variance over all entries of the matrix of pairs, zeros outside the set
+    variance: Optional[torch.Tensor]  # in mode authors over all entries of the matrix of pairs, zeros outside the set; in mode mean None
 
 
 class _Rows(NamedTuple):
@@ -47,23 +46,25 @@ class _Rows(NamedTuple):
     bias: torch.Tensor  # int64 [n], or features [n, F]
 
 
-def _block_sums(weighted, self_pairs, log_distances):
-    """Σ w, Σ w x, Σ w x², Σ (w x)² of each anchor's four sets: [b, 16]."""
+def _block_sums(weighted, mode):
+    """Σ w, Σ w x and Σ w x² of each anchor's four sets: [b, 12]. Mode authors has Σ (w x)² in place of Σ w x², mode mean neither: [b, 8]."""
     def function(z, keys, index, label, known, bias, key_label, key_known, key_bias):
         cosines = (z @ keys.T).to(wide(z.device))
-        x = (2 - 2 * cosines).clamp_min(0).add(_DISTANCE_OFFSET).log() if log_distances else cosines
+        x = (2 - 2 * cosines).clamp_min(0).add(_DISTANCE_OFFSET).log() if mode == "lognormal" else cosines
         aligned = (bias.detach() @ key_bias.T).clamp(0, 1) if weighted else bias[:, None] == key_bias
         aligned = aligned.to(x.dtype)
         pairs = known[:, None] & key_known
         same = label[:, None] == key_label
         positive = pairs & same
-        if not self_pairs:
+        if mode != "authors":
             positive = positive & (index[:, None] != torch.arange(len(keys), device=keys.device))
         sums = []
         for chosen in (positive, pairs & ~same):
             for weights in (torch.where(chosen, aligned, 0), torch.where(chosen, 1 - aligned, 0)):
                 wx = weights * x
-                sums += [weights.sum(1), wx.sum(1), (wx * x).sum(1), wx.square().sum(1)]
+                sums += [weights.sum(1), wx.sum(1)]
+                if mode != "mean":
+                    sums.append((wx * (wx if mode == "authors" else x)).sum(1))
         return torch.stack(sums, 1)
 
     return function
@@ -71,44 +72,46 @@ def _block_sums(weighted, self_pairs, log_distances):
 
 def _pair_moments(rows, call, options, weighted):
     """From every pair, a block of anchors at a time."""
-    by_anchor, known = options["pooling"] == "anchor", rows.known
-    function = _block_sums(weighted, options["mode"] == "authors", options["mode"] == "lognormal")
+    by_anchor, known, mode = options["pooling"] == "anchor", rows.known, options["mode"]
     index = torch.arange(len(rows.z), device=rows.z.device)
-    sums = over_rows(function, rows.z * 1, rows.z, (index, rows.label, known, rows.bias), (rows.label, known, rows.bias),
+    sums = over_rows(_block_sums(weighted, mode), rows.z * 1, rows.z, (index, rows.label, known, rows.bias), (rows.label, known, rows.bias),
                      engine=call.engine, memory_budget=call.memory_budget // 2)
     sums, count = sums if by_anchor else sums.sum(0, keepdim=True), known.sum().to(sums.dtype)
-    weight, first, second, squares = sums.unflatten(1, (2, 2, 4)).permute(3, 1, 2, 0).unbind(0)
-    divisor = weight.clamp_min(_LEAST_WEIGHT if weighted else 1)
+    weight, first, *second = sums.unflatten(1, (2, 2, -1)).permute(3, 1, 2, 0).unbind(0)
+    divisor, variance = weight.clamp_min(_LEAST_WEIGHT if weighted else 1), None
     if weighted and options["normaliser"] == "batch":
         divisor = torch.zeros_like(weight) + (count if by_anchor else count * count)
     divisor = divisor.clamp_min(torch.finfo(divisor.dtype).tiny)
     mean = first / divisor
-    # Around the mean: Σ w (x - mean)² / divisor.
-    variance = ((second - 2 * mean * first + mean.square() * weight) / divisor).clamp_min(0)
-    entries, zero_filled = (count * count).clamp_min(1), None
-    if options["mode"] == "authors":
-        zero_filled = (squares - first.square() / entries).clamp_min(0) / (entries - 1).clamp_min(1)
+    if mode == "authors":
+        entries = (count * count).clamp_min(1)
+        variance = (second[0] - first.square() / entries).clamp_min(0) / (entries - 1).clamp_min(1)
+    elif mode != "mean":  # around the mean: Σ w (x - mean)² / divisor
+        variance = ((second[0] - 2 * mean * first + mean.square() * weight) / divisor).clamp_min(0)
     if by_anchor:  # rows in no pair have no value
         weight = torch.where(known, weight, 0)
-    return Moments(weight, mean, variance, zero_filled)
+    return Moments(weight, mean, variance)
 
 
 def _group_moments(rows, groups, options):
     """From sums by groups of rows."""
-    authors = options["mode"] == "authors"
-    count, first, second = set_sums(rows.z, groups, options["pooling"] == "anchor", authors, squares=options["mode"] != "mean")
+    mode = options["mode"]
+    count, first, second = set_sums(rows.z, groups, options["pooling"] == "anchor", self_pairs=mode == "authors", squares=mode != "mean")
     divisor = count.clamp_min(1)
     mean = first / divisor
+    if mode == "mean":
+        return Moments(count, mean, None)
     square = mean.square()
-    variance, entries, zero_filled = second / divisor - square, len(groups.order) ** 2, None
-    if authors:
-        zero_filled = count * (variance + square * (1 - count / max(entries, 1))) / max(entries - 1, 1)
-    return Moments(count, mean, variance, zero_filled)
+    variance = second / divisor - square
+    if mode == "authors":
+        entries = len(groups.order) ** 2
+        variance = count * (variance + square * (1 - count / max(entries, 1))) / max(entries - 1, 1)
+    return Moments(count, mean, variance)
 
 
-def _divergence(means, variance, other):
-    """Of two normal distributions, of variances and the square of the difference of their means."""
-    return ((variance + means) / other - (variance / other).log() - 1) / 2
+def _divergence(squares, variance, other):
+    """Of two normal distributions, from the square of the difference of their means and their variances."""
+    return ((variance + squares) / other - (variance / other).log() - 1) / 2
 
 
 def _deviation(variance):
@@ -131,27 +134,28 @@ class _Comparer:
         """Values [2, k], whether they are used, and how many sets were empty or floored. anchors: which there are, bool [k]; None: all."""
         small = acts = moments.weight < self.least
         used = torch.ones_like(small[:, 0]) if self.zero else ~small.any(1)
-        mean = torch.where(small, self.empty_mean, moments.mean)
-        spread = moments.zero_filled if self.mode == "authors" else moments.variance
-        if self.mode != "mean":
-            spread = torch.where(small, 0, spread)
-        if self.mode in _WITH_FLOOR:
-            acts = small | ((spread < self.floor) & used[:, None])
-            spread = spread.clamp_min(self.floor)
-        return self._value(*mean.unbind(1), *spread.unbind(1)), used, (acts if anchors is None else acts & anchors).sum()
+        means, variances = torch.where(small, self.empty_mean, moments.mean).unbind(1), ()
+        if moments.variance is not None:
+            variance = torch.where(small, 0, moments.variance)
+            if self.mode in _WITH_FLOOR:
+                acts = small | ((variance < self.floor) & used[:, None])
+                variance = variance.clamp_min(self.floor)
+            variances = variance.unbind(1)
+        return self._value(means, variances), used, (acts if anchors is None else acts & anchors).sum()
 
-    def _value(self, mean, other_mean, spread, other_spread):
-        means = (mean - other_mean).square()
-        if self.mode in ("kl", "lognormal"):
-            return _divergence(means, spread, other_spread)
-        if self.mode == "jeffreys":
-            return _divergence(means, spread, other_spread) + _divergence(means, other_spread, spread)
+    def _value(self, means, variances):
+        """Of the aligned and the conflicting sets."""
+        (aligned, conflicting), squares = means, (means[0] - means[1]).square()
         if self.mode == "mean":
-            return _DISTANCE_SQUARED * means
-        deviations = self.kld * (_deviation(spread) - _deviation(other_spread)).square()
+            return _DISTANCE_SQUARED * squares
+        if self.mode in ("kl", "lognormal"):
+            return _divergence(squares, *variances)
+        if self.mode == "jeffreys":
+            return _divergence(squares, *variances) + _divergence(squares, *reversed(variances))
+        deviations = self.kld * (_deviation(variances[0]) - _deviation(variances[1])).square()
         if self.mode == "stats":
-            return _DISTANCE_SQUARED * (means + deviations)
-        return means + deviations + torch.stack([-other_mean[0], mean[1]])
+            return _DISTANCE_SQUARED * (squares + deviations)
+        return squares + deviations + torch.stack([-conflicting[0], aligned[1]])
 
 
 def _rows(name, call, weighted, conditions):

@@ -133,8 +133,8 @@ def _by_tiles(pairs, requests, row_values):
     if isinstance(temperature, torch.Tensor):
         rows, temperature = rows / temperature.sqrt(), 1.0
     group = (pairs.by_class if requests[0].by_class else pairs.by_sample).rows
-    of = lambda kind: [request for request in requests if isinstance(request, kind)]
-    logs, ranked, equal, adds = of(LogSum), of(RankedLogSum), of(SetSum), of(LogAddSum)
+    places = [[place for place, request in enumerate(requests) if isinstance(request, kind)] for kind in (LogSum, RankedLogSum, SetSum, LogAddSum)]
+    logs, ranked, equal, adds = ([requests[place] for place in of_kind] for of_kind in places)
     plan = Plan(float(temperature), pairs.call.bfloat16, pairs.call.memory_budget,
                 tuple((SETS.index(request.chosen), float(request.multiplier)) for request in logs),
                 tuple((float(request.multiplier), request.constant) for request in ranked), int(bool(equal)),
@@ -142,20 +142,26 @@ def _by_tiles(pairs, requests, row_values):
     weights = tuple((request.log_weights, request.power) for request in ranked)
     table = _rank_table(weights, rows.shape[0] - 2) if ranked else None
     found = tile_sums(rows, group, plan, table, row_values[0] if adds else None)
-    numbers = dict(zip(map(id, (*logs, *ranked, *equal[:1], *adds)), found.unbind(0)))
-    numbers.update((id(request), numbers[id(equal[0])]) for request in equal)
-    return [numbers[id(request)].detach() if getattr(request, "constant", False) else numbers[id(request)] for request in requests]
+    numbers, rows_of = found.unbind(0), [*places[0], *places[1], *places[2][:1], *places[3]]
+    out = [None] * len(requests)
+    for place, own in zip(rows_of, numbers):
+        out[place] = own.detach() if getattr(requests[place], "constant", False) else own
+    for place in places[2][1:]:
+        out[place] = out[places[2][0]]
+    return out
 
 
 def pair_sums(pairs, requests, row_values=()):
     """The numbers [n] of each request. row_values: tensors [n] that requests read; gradients reach them."""
     if pairs.engine != "fused" or not all(map(_tiled, requests)):
         return _walked(pairs, requests, row_values)
-    numbers = {}
-    for by_class in sorted({request.by_class for request in requests}):
-        own = [request for request in requests if request.by_class == by_class]
-        numbers.update(zip(map(id, own), _by_tiles(pairs, own, row_values)))
-    return [numbers[id(request)] for request in requests]
+    numbers = [None] * len(requests)
+    for by_class in (False, True):
+        places = [place for place, request in enumerate(requests) if request.by_class == by_class]
+        if places:
+            for place, own in zip(places, _by_tiles(pairs, [requests[place] for place in places], row_values)):
+                numbers[place] = own
+    return numbers
 
 
 _CLOSED = {LogSum: closed_walk.LogSum, SetSum: closed_walk.SetSum, LogAddSum: closed_walk.LogAddSum, RankedLogSum: closed_walk.RankedLogSum}
