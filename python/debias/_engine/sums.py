@@ -1,6 +1,6 @@
 """Sums over pairs of rows of one batch by the tile engine: float32 on the CPU, without a matrix of pairs, differentiable once.
 
-`sums` takes rows [n, D], an integer for each row, its group, and a Plan of what is sought; it returns [sums, n]. Equal keys of row a are the
+`sums` takes rows [n, D], an integer for each row, its group, and a Plan of what is requested; it returns [sums, n]. Equal keys of row a are the
 other rows of its group, unequal ones the rows of other groups, others all rows but a.
 """
 
@@ -23,7 +23,7 @@ class Plan(NamedTuple):
     memory_budget: int
     log_sums: Tuple[Tuple[int, float], ...] = ()  # set, multiplier
     ranked: Tuple[Tuple[float, bool], ...] = ()  # multiplier, whether no gradient goes through it
-    equal_sums: int = 0  # 1 where they are sought
+    equal_sums: int = 0  # 1 where they are requested
     log_adds: Tuple[Tuple[int, float, float], ...] = ()  # set, sign, ε
 
 
