@@ -103,3 +103,26 @@ def test_the_number_of_threads_changes_no_byte():
     for place in range(2):
         for value, gradient in results[2 + place::2]:
             assert value == results[place][0] and torch.equal(gradient, results[place][1])
+
+
+@pytest.mark.parametrize("change", [lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_device("meta")])
+def test_the_programs_defaults_change_nothing(change):
+    labels, bias = torch.arange(8) % 2, torch.arange(8) % 3
+    z, given_of = torch.randn(8, 2, 5), {"infonce": (), "hard_negatives": (), "bayesian": (), "supcon": (labels,), "eps_supinfonce": (labels,),
+                                         "biascon": (labels, bias), "fairkl": (labels, bias), "end": (labels, bias)}
+
+    def results():
+        for name, more in given_of.items():
+            own = z.clone().requires_grad_()
+            value = loss_of(name)(own, *more)
+            yield name, value.item(), torch.autograd.grad(value, own)[0]
+
+    expected = list(results())
+    try:
+        change()
+        found = list(results())
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    for (name, value, gradient), (_, own, own_gradient) in zip(expected, found):
+        assert value == own and torch.equal(gradient, own_gradient), name

@@ -28,7 +28,7 @@ def gradient(rows, sizes, places, weights, matrices, vectors, factors, order, ou
 
 
 def _times(rows, sizes, places, weights, matrices, vectors, factors, order, out):
-    weights = torch.tensor(weights, dtype=torch.float64)
+    weights = torch.tensor(weights, dtype=torch.float64, device="cpu")
     call("group_times", rows.shape[1], len(sizes), sizes, rows, len(weights), places, weights, matrices, vectors, factors, order,
          out.dtype == torch.float32, out)
 

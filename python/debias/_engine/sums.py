@@ -58,6 +58,11 @@ class State(NamedTuple):
     slopes: torch.Tensor  # [log_adds, n]
 
 
+def _empty(*shape, dtype=torch.float32):
+    """On the CPU, whatever the defaults of the program are."""
+    return torch.empty(*shape, dtype=dtype, device="cpu")
+
+
 def _pointer(tensor, row):
     return tensor.data_ptr() + row * tensor.stride(0) * tensor.element_size()
 
@@ -71,7 +76,7 @@ def _rows(state, plan):
 def _sorted(rows, group):
     """z, places, ends and the largest squared norm."""
     n, dim = rows.shape
-    places, ends, z = torch.empty(2, n, dtype=torch.int64), torch.empty(2, n, dtype=torch.int32), torch.empty(n, dim)
+    places, ends, z = _empty(2, n, dtype=torch.int64), _empty(2, n, dtype=torch.int32), _empty(n, dim)
     norm2, pointer = ctypes.c_float(), ctypes.c_void_p
     call("sort_by_group", group.contiguous(), n, places, pointer(_pointer(places, 1)), ends, pointer(_pointer(ends, 1)))
     call("gather", rows.contiguous(), places, n, dim, z, ctypes.byref(norm2))
@@ -97,7 +102,7 @@ def _tiles(rows, requests, budget):
     """The form of the tiles that log sums keep, and room for them if they fit the budget."""
     form, size = ctypes.c_int64(), ctypes.c_int64()
     call("log_sums_kept", rows, ctypes.byref(requests), ctypes.byref(form), ctypes.byref(size))
-    return form.value, torch.empty(size.value if size.value <= budget else 0, dtype=torch.uint8)
+    return form.value, _empty(size.value if size.value <= budget else 0, dtype=torch.uint8)
 
 
 def _shares(plan, n, budget):
@@ -105,7 +110,7 @@ def _shares(plan, n, budget):
     columns = ctypes.c_int64()
     call("kept_columns", n, ctypes.byref(columns))
     count = n * columns.value * sum(not constant and multiplier != 0 for multiplier, constant in plan.ranked)
-    return torch.empty(count if 4 * count <= budget else 0)
+    return _empty(count if 4 * count <= budget else 0)
 
 
 def _or_null(tensor):
@@ -116,10 +121,10 @@ def _forward(rows, group, plan, log_weights, c, keep):
     """The sums [sums, n] and the state."""
     z, places, ends, norm2 = _sorted(rows, group)
     n, budget, begin = rows.shape[0], plan.memory_budget if keep else -1, 0
-    state = State(z, places, ends, torch.tensor([norm2, 0.0], dtype=torch.float64), torch.empty(len(plan.log_sums), n, dtype=torch.float64),
-                  torch.empty(0, dtype=torch.uint8), torch.empty(0), torch.empty(len(plan.log_adds), n))
+    state = State(z, places, ends, torch.tensor([norm2, 0.0], dtype=torch.float64, device="cpu"), _empty(len(plan.log_sums), n, dtype=torch.float64),
+                  _empty(0, dtype=torch.uint8), _empty(0), _empty(len(plan.log_adds), n))
     of_rows = _rows(state, plan)
-    out = torch.empty(len(plan.log_sums) + len(plan.ranked) + plan.equal_sums + len(plan.log_adds), n)
+    out = _empty(len(plan.log_sums) + len(plan.ranked) + plan.equal_sums + len(plan.log_adds), n)
     if plan.log_sums:
         requests, _held = _requests(plan)
         form, tiles = _tiles(of_rows, requests, budget)
@@ -212,7 +217,7 @@ def _pair_sums_gradient(state: List[torch.Tensor], gradient: torch.Tensor, log_w
                         epsilons: List[float]) -> List[torch.Tensor]:
     plan = _plan(temperature, bfloat16, memory_budget, sets, multipliers, ranked, constant, equal_sums, add_sets, signs, epsilons)
     of_rows, of_c = _backward(plan, log_weights, c, State(*state), gradient)
-    return [of_rows, torch.empty(0) if of_c is None else of_c]
+    return [of_rows, _empty(0) if of_c is None else of_c]
 
 
 @_pair_sums.register_fake

@@ -54,7 +54,7 @@ class Block:
 def _ranks(values):
     """int64 [1 or b, m]: of ties the largest."""
     if values.device.type == "cpu" and bool((values[:, 1:] > values[:, :-1]).all()):
-        return torch.arange(1, values.shape[1] + 1)[None]
+        return torch.arange(1, values.shape[1] + 1, device=values.device)[None]
     return torch.searchsorted(values, values, right=True)
 
 

@@ -64,7 +64,7 @@ class Groups(NamedTuple):
 
     def counts(self):
         """double [K]: how many rows are in each place."""
-        return self.complete(torch.cat([self.sizes.double(), torch.empty(self.starts[4] - len(self.sizes), dtype=torch.float64)]))
+        return self.complete(torch.cat([self.sizes.double(), torch.empty(self.starts[4] - len(self.sizes), dtype=torch.float64, device="cpu")]))
 
 
 def grouped(label, bias):
@@ -76,7 +76,7 @@ def grouped(label, bias):
     keys, index, sizes = torch.unique(label_of * width + bias_of, return_inverse=True, return_counts=True)
     order = index.argsort(stable=True)
     starts = (0, len(keys), len(keys) + len(labels), len(keys) + len(labels) + len(biases), len(keys) + len(labels) + len(biases) + 1)
-    places = torch.stack([torch.arange(len(keys)), keys // width + starts[1], keys % width + starts[2], torch.full_like(keys, starts[3])])
+    places = torch.stack([torch.arange(len(keys), device=keys.device), keys // width + starts[1], keys % width + starts[2], torch.full_like(keys, starts[3])])
     return Groups(known.index_select(0, order), sizes, index.index_select(0, order), places, starts)
 
 

@@ -123,7 +123,7 @@ def _tiled(request):
 def _rank_table(weights, negatives):
     """float64 [weights, N]: `power` times the log weights of ranks 1..N, for each (log_weights, power)."""
     with torch.inference_mode(False):  # a later call with gradients may take the same table
-        ranks, count = torch.arange(1, negatives + 1), torch.tensor([negatives])
+        ranks, count = torch.arange(1, negatives + 1, device="cpu"), torch.tensor([negatives], device="cpu")
         return torch.stack([log_weights.of(ranks, count) * power for log_weights, power in weights])
 
 
