@@ -3,10 +3,12 @@
 import pytest
 import torch
 
+import debias
 from debias import plain
 from debias.plain.pair_sums import LogAddSum, LogSum, RankedLogSum, SetSum, pair_sums
 from debias.plain.pairs import keyed_pairs, square_pairs
 from debias.plain.rank_weights import RankWeights
+from settings import loss_of
 
 WEIGHTS = RankWeights("corrected", 0.1, 0.7, 1.0, True)
 REQUESTS = [LogSum("unequal"), LogSum("others", 2.0, True), LogSum("equal", -1.5), LogSum("equal", by_class=True), SetSum("equal", True),
@@ -70,3 +72,46 @@ def test_they_may_be_differentiated_twice():
     torch.manual_seed(2)
     rows = torch.randn(8, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(function, rows) and torch.autograd.gradgradcheck(function, rows)
+
+
+@pytest.mark.parametrize("name, more", [("infonce", ()), ("supcon", (torch.arange(12) % 3,)), ("hard_negatives", ()), ("bayesian", ())])
+def test_a_graph_of_the_gradient_changes_no_gradient(name, more):
+    """Square batches: scaled anchors depend on the keys, which are the anchors."""
+    torch.manual_seed(3)
+    z = torch.randn(12, 2, 5, dtype=torch.float64, requires_grad=True)
+    found = []
+    for engine, graph in (("dense", True), ("blocked", False), ("blocked", True)):
+        first, = torch.autograd.grad(loss_of(name, engine=engine)(z, *more), z, create_graph=graph)
+        second = torch.autograd.grad(first.square().sum(), z)[0] if graph else None
+        found.append((first.detach(), second))
+    for first, second in found[1:]:
+        torch.testing.assert_close(first, found[0][0], rtol=1e-9, atol=1e-12)
+        assert second is None or torch.allclose(second, found[0][1], rtol=1e-8, atol=1e-12)
+
+
+def test_a_backward_pass_within_autocast_is_exact():
+    z = torch.randn(12, 2, 5, requires_grad=True)
+    expected, = torch.autograd.grad(loss_of("infonce", engine="blocked")(z), z)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found, = torch.autograd.grad(loss_of("infonce", engine="blocked")(z), z)
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("engine", ["fused", "blocked"])
+def test_batches_of_gradients_are_refused(engine):
+    if engine == "fused" and debias.about()["backend"] != "compiled":
+        pytest.skip("there is no fused backend")
+    jacobian = lambda engine: torch.autograd.functional.jacobian(lambda z: loss_of("infonce", engine=engine)(z), torch.randn(6, 2, 4), vectorize=True)
+    assert jacobian("dense").shape == (6, 2, 4)
+    with pytest.raises(ValueError, match=f"{engine} backend: it takes one gradient at a time.*dense"):
+        jacobian(engine)
+
+
+def test_derivatives_may_be_carried_forward():
+    from torch.autograd import forward_ad
+    z, t = torch.randn(6, 2, 4), torch.randn(6, 2, 4)
+    gradient, = torch.autograd.grad(loss_of("infonce")(own := z.clone().requires_grad_()), own)
+    with forward_ad.dual_level():
+        value = loss_of("infonce")(forward_ad.make_dual(z, t))
+        carried = forward_ad.unpack_dual(value).tangent
+    torch.testing.assert_close(carried, (gradient * t).sum())

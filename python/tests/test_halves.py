@@ -105,7 +105,8 @@ def test_the_number_of_threads_changes_no_byte():
             assert value == results[place][0] and torch.equal(gradient, results[place][1])
 
 
-@pytest.mark.parametrize("change", [lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_device("meta")])
+@pytest.mark.parametrize("change", [lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_dtype(torch.bfloat16),
+                                    lambda: torch.set_default_device("meta")])
 def test_the_programs_defaults_change_nothing(change):
     labels, bias = torch.arange(8) % 2, torch.arange(8) % 3
     z, given_of = torch.randn(8, 2, 5), {"infonce": (), "hard_negatives": (), "bayesian": (), "supcon": (labels,), "eps_supinfonce": (labels,),

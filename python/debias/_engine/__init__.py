@@ -38,7 +38,13 @@ AVAILABLE = _LIBRARY is not None
 def takes(*tensors):
     """Whether the engine can compute from these tensors here: with data on the CPU, and neither traced nor transformed by torch.func."""
     return AVAILABLE and not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and \
-        all(tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
+        all(tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_neg() for tensor in tensors)
+
+
+def refuse_batches(engine, gradient):
+    """Raises a ValueError if a backward pass is given several gradients at once."""
+    if torch._C._functorch.is_legacy_batchedtensor(gradient) or torch._C._functorch.is_batchedtensor(gradient):
+        raise ValueError(f"{engine} backend: it takes one gradient at a time, not a batch of them (is_grads_batched, vectorize); give engine dense")
 
 
 def call(name, *arguments):

@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 import torch
 
-from . import call
+from . import call, refuse_batches
 
 SETS = ("others", "unequal", "equal")  # as the engine numbers them
 LEAST_BUDGET = 4 << 20  # two tiles of each thread and the parts of a block of rows
@@ -166,7 +166,8 @@ def _backward(plan, log_weights, c, state, gradient):
     return found, of_c
 
 
-def refuse_second_derivative():
+def refuse_second_derivative(gradient):
+    refuse_batches("fused", gradient)
     if torch.is_grad_enabled():
         raise ValueError("pair sums: the fused backend has no second derivative; compute it with engine dense or blocked")
 
@@ -182,7 +183,7 @@ class _Sums(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        refuse_second_derivative()
+        refuse_second_derivative(gradient)
         log_weights, c, *state = ctx.saved_tensors
         of_rows, of_c = _backward(ctx.plan, log_weights, c, State(*state), gradient)
         return of_rows, None, None, None, of_c

@@ -37,6 +37,11 @@ class Call(NamedTuple):
         return torch.arange(self.z.shape[0], device=self.z.device) if self.ids is None else self.ids
 
 
+def in_forward_mode():
+    """Whether derivatives are carried forward, by torch.autograd.forward_ad."""
+    return torch.autograd.forward_ad._current_level >= 0
+
+
 def without_autocast(device_type):
     """Losses are computed in their own precision. Tensors without data have no autocast."""
     if device_type == "meta" or not (torch.compiler.is_compiling() or torch.is_autocast_enabled(device_type)):
@@ -51,8 +56,8 @@ def can_read(tensor):
 
 def is_eager_on_cpu(*tensors):
     """Whether the host may compute from the tensors' data: plain tensors on the CPU, neither traced nor transformed by torch.func."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and all(
-        tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in tensors)
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and not in_forward_mode() and all(
+        tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_neg() for tensor in tensors)
 
 
 class Conditions:

@@ -10,6 +10,8 @@ import math
 
 import torch
 
+from .._engine import refuse_batches
+from .call import without_autocast
 from .log_space import LOG_OF_NOTHING
 
 # Exponentials e^{k (s - bound)} >= e^{-2 k bound} of a row are summed without looking for its largest, where that is a normal number of float32.
@@ -195,11 +197,17 @@ class _Walk(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         out, scaled, keys, *row_values = ctx.saved_tensors
-        if torch.is_grad_enabled():  # for a second derivative
-            given = [scaled, keys, *row_values]
+        refuse_batches("blocked", gradient)
+        if torch.is_grad_enabled():  # for a second derivative; views, since one of these may depend on another
+            given = [one.view_as(one) for one in (scaled, keys, *row_values)]
             wanted = [one for one, needed in zip(given, ctx.needs_input_grad[2:]) if needed]
             found = iter(torch.autograd.grad(ctx.again(*given), wanted, gradient, create_graph=True))
             return None, None, *(next(found) if needed else None for needed in ctx.needs_input_grad[2:])
+        with without_autocast(scaled.device.type):
+            return None, None, *_Walk._gradients(ctx, gradient, out, scaled, keys, row_values)
+
+    @staticmethod
+    def _gradients(ctx, gradient, out, scaled, keys, row_values):
         sums, (_, _, of_scaled, of_keys, *_) = ctx.sums, ctx.needs_input_grad
         used = [place for place, constant in enumerate(sums.constant) if not constant and bool(gradient[place].any())] \
             if gradient.device.type == "cpu" else [place for place, constant in enumerate(sums.constant) if not constant]
@@ -217,7 +225,7 @@ class _Walk(torch.autograd.Function):
                 torch.mm(total, keys, out=d_scaled[rows])
             if of_keys:
                 d_keys.addmm_(total.T, scaled[rows])
-        return None, None, d_scaled, d_keys, *d_rows
+        return d_scaled, d_keys, *d_rows
 
 
 def takes_closed(rows):

@@ -158,7 +158,8 @@ def _dots(a, b):
     return (a * b).sum(1)
 
 
-def _refuse_second_derivatives():
+def _refuse_second_derivatives(gradient):
+    _engine.refuse_batches("fused", gradient)
     if torch.is_grad_enabled():
         raise ValueError("the fused backend of this regulariser has no second derivative; compute it with engine dense")
 
@@ -189,7 +190,7 @@ class _BatchSums(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient, *_):
-        _refuse_second_derivatives()
+        _refuse_second_derivatives(gradient)
         rows, sums, products, norms = ctx.saved_tensors
         groups, (of_first, of_second) = ctx.groups, gradient.squeeze(2)
         vectors = (2 * of_first[:4] @ _at_groups(sums, groups).flatten(1)).view(-1, rows.shape[1])
@@ -233,7 +234,7 @@ class _AnchorSums(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient, *_):
-        _refuse_second_derivatives()
+        _refuse_second_derivatives(gradient)
         rows, sums, norms, *halves = ctx.saved_tensors
         groups, (of_firsts, of_seconds) = ctx.groups, gradient.index_select(2, ctx.groups.order)
         out, of_sums = torch.zeros_like(rows), torch.zeros_like(sums)

@@ -287,7 +287,7 @@ def _estimate(log_s, log_count, log_positive, tau_plus, scale, multiplier):
     floor = log_count - scale
     acts = (raw < (floor - shift).exp() * (1 - slack(shift, 1 / (scale * multiplier)))) | (raw <= 0)
     log_ng = torch.where(acts, floor, torch.where(acts, 1, raw).log() + shift)
-    least = torch.where(some, (raw.detach().log() + shift - log_count).exp().nan_to_num(nan=-1.0), torch.inf).min()
+    least = torch.where(some, (raw.detach().log() + shift - log_count.detach()).exp().nan_to_num(nan=-1.0), torch.inf).min()
     return torch.where(some, log_ng, LOG_OF_NOTHING), (acts & some).sum(), least
 
 

@@ -2,6 +2,8 @@
 
 import torch
 
+from .call import in_forward_mode, without_autocast
+
 _LEAST = 1e-12  # that rows are divided by
 
 
@@ -22,9 +24,10 @@ class _FlatUnit(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         z, unit = ctx.saved_tensors
-        norms = _norms(_flat(z))
-        along = torch.where(norms > _LEAST, torch.linalg.vecdot(gradient, unit)[:, None], 0)
-        return (torch.addcmul(gradient, unit, along, value=-1) / norms).view(z.shape[1], z.shape[0], -1).transpose(0, 1)
+        with without_autocast(z.device.type):
+            norms = _norms(_flat(z))
+            along = torch.where(norms > _LEAST, torch.linalg.vecdot(gradient, unit)[:, None], 0)
+            return (torch.addcmul(gradient, unit, along, value=-1) / norms).view(z.shape[1], z.shape[0], -1).transpose(0, 1)
 
 
 def _flat(z):
@@ -38,6 +41,6 @@ def unit_rows(rows):
 
 def flat_unit_rows(z):
     """The unit rows of z [B, V, D], as [V·B, D], view-major."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None or in_forward_mode():
         return unit_rows(_flat(z))
     return _FlatUnit.apply(z)
