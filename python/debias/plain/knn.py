@@ -26,8 +26,12 @@ def _unit(rows):
 def nearest(gallery, queries, k):
     """As nearest() of _engine/neighbours.py."""
     rows = _unit(gallery)
-    found = [torch.sort(block @ rows.T, dim=1, descending=True, stable=True) for block in _unit(queries).split(_BLOCK)]
-    return torch.cat([each.values[:, :k] for each in found]), torch.cat([each.indices[:, :k] for each in found])
+    cosines, places = [], []
+    for block in _unit(queries).split(_BLOCK):
+        found = torch.sort(block @ rows.T, dim=1, descending=True, stable=True)
+        cosines.append(found.values[:, :k].clone())  # a view would hold all cosines of the block
+        places.append(found.indices[:, :k].clone())
+    return torch.cat(cosines), torch.cat(places)
 
 
 def predicted(gallery, labels, queries, k, temperature, search=nearest):
