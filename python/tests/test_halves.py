@@ -127,3 +127,29 @@ def test_the_programs_defaults_change_nothing(change):
         torch.set_default_device(None)
     for (name, value, gradient), (_, own, own_gradient) in zip(expected, found):
         assert value == own and torch.equal(gradient, own_gradient), name
+
+
+@pytest.mark.parametrize("name", ["debiased_negatives", "debiased_positives", "hard_negatives", "bayesian"])
+def test_diagnostics_hold_nothing_of_the_graph(name):
+    import gc
+    import weakref
+
+    class Kept:
+        pass
+
+    class Node(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, rows, kept):
+            ctx.kept = kept
+            return rows * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return 2 * gradient, None
+
+    loss, kept = loss_of(name), Kept()
+    graph = weakref.ref(kept)
+    loss(Node.apply(torch.randn(8, 2, 4, requires_grad=True), kept))
+    del kept
+    gc.collect()
+    assert graph() is None and loss.diagnostics.anchors == 16

@@ -7,7 +7,7 @@ import torch
 from .log_space import softplus, wide
 from .pair_sums import LogSum
 from .result import Losses, late, mixed
-from .two_views import compared
+from .two_views import compared, with_negatives
 
 _LEAST_POSITIVE = math.log(1e-30)  # of clamp positive
 
@@ -20,12 +20,12 @@ def slack(s, t):
 
 def _smallest(v, estimate, shift):
     """min over anchors with negatives of estimate · e^shift."""
-    estimate = estimate.detach()
+    estimate, negatives = estimate.detach(), v.negatives
 
     def least():
         largest = torch.finfo(wide(shift.device)).max
         scaled = estimate.to(wide(shift.device)) * shift.to(wide(shift.device)).exp().clamp_max(largest)
-        return v.with_negatives(scaled, math.inf).min().clamp_min(-largest)
+        return with_negatives(negatives, scaled, math.inf).min().clamp_min(-largest)
 
     return late(least)
 

@@ -16,6 +16,13 @@ from .pairs import keyed_pairs, square_pairs, tiled
 from .result import mean_over_anchors, mean_over_view_pairs
 
 
+def with_negatives(negatives, values, otherwise=0):
+    """The values of anchors that have negatives, which are one number or [n]. What computes a diagnostic later on holds nothing else."""
+    if not isinstance(negatives, float):
+        return torch.where(negatives > 0, values, otherwise)
+    return values if negatives > 0 else torch.full_like(values, otherwise)
+
+
 class TwoViews:
     """Numbers [n] of the anchors: `negatives` N (one number where all anchors have as many), `positive` s of the positive in the numerator,
     `mean_positive` log of the mean of e^s over the anchor's positives, and `labelled`, bool or None: whether the anchor has a label."""
@@ -59,9 +66,9 @@ class TwoViews:
 
     def with_negatives(self, values, otherwise=0):
         """The values of anchors that have negatives."""
-        if not isinstance(self.negatives, float):
-            return torch.where(self.negatives > 0, values, otherwise)
-        return values if self.negatives > 0 else (self.positive * 0 + otherwise).to(values.dtype)
+        if isinstance(self.negatives, float) and self.negatives == 0:
+            return (self.positive * 0 + otherwise).to(values.dtype)  # in the graph
+        return with_negatives(self.negatives, values, otherwise)
 
     def itself(self):
         """s of an anchor with itself."""

@@ -8,7 +8,7 @@ from .log_space import LOG_OF_NOTHING, softplus, wide
 from .pair_sums import LogSum, RankedLogSum
 from .rank_weights import RankWeights
 from .result import Losses, late
-from .two_views import compared
+from .two_views import compared, with_negatives
 
 
 def _normalised(v, log_sum, log_weights, beta, detach_weights):
@@ -22,13 +22,12 @@ def _normalised(v, log_sum, log_weights, beta, detach_weights):
 
 def _sample_size(v, log_weights, log_squares):
     """The mean over anchors of (Σ w)² / Σ w², each in [1, N]."""
-    log_sizes = 2 * log_weights.detach() - log_squares.detach()
+    log_sizes, negatives, count = 2 * log_weights.detach() - log_squares.detach(), v.negatives, v.at_least_one()
 
     def mean():
-        count = v.at_least_one()
         sizes = log_sizes.to(wide(log_sizes.device)).exp().clamp_min(1)
         sizes = sizes.clamp_max(count) if isinstance(count, float) else torch.minimum(sizes, count.to(sizes.dtype))
-        return v.with_negatives(sizes).sum() / v.with_negatives(torch.ones_like(sizes)).sum().clamp_min(1)
+        return with_negatives(negatives, sizes).sum() / with_negatives(negatives, torch.ones_like(sizes)).sum().clamp_min(1)
 
     return late(mean)
 
