@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
 
 #define DEBIAS_C_INTERFACE extern "C" __attribute__((visibility("default")))
 
@@ -21,6 +22,8 @@ int guarded(const Body& body) {
   try {
     body();
     return 0;
+  } catch (const std::bad_alloc&) {
+    set_error("the engine has not enough memory; give a smaller batch, or a smaller memory_budget");
   } catch (const std::exception& error) {
     set_error(error.what());
   } catch (...) {
