@@ -168,7 +168,19 @@ def _squared_norms(rows):
     return torch.linalg.vector_norm(rows, dim=1).square()
 
 
-class _BatchSums(torch.autograd.Function):
+class _OverGroups(torch.autograd.Function):
+    """Sums of z [N, D], and what their backward pass reads."""
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        z, ctx.groups, ctx.self_pairs, ctx.squares = inputs
+        ctx.like = len(z), z.dtype
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*output[1:])
+
+
+class _BatchSums(_OverGroups):
     """Σ |m|² and Σ <M, M> over the places of each level and, last, Σ |z|² and Σ |z|⁴ over rows: double [2, 5, 1]. What is not read is 0.
 
     Backward, the products of a group's rows with the matrices of four levels are one product with their weighted sum.
@@ -183,10 +195,6 @@ class _BatchSums(torch.autograd.Function):
         of_self = [zero, zero] if self_pairs else [norms.sum(), norms.dot(norms)]
         found = torch.stack([*_squares(groups.split(sums)), of_self[0], *second, of_self[1]])
         return found.view(2, 5, 1), rows, sums, products, norms
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _setup(ctx, *inputs, output)
 
     @staticmethod
     def backward(ctx, gradient, *_):
@@ -207,7 +215,7 @@ class _BatchSums(torch.autograd.Function):
         return _returned(out, groups, *ctx.like), None, None, None
 
 
-class _AnchorSums(torch.autograd.Function):
+class _AnchorSums(_OverGroups):
     """z · m and zᵀ M z of each row with the m and M of its place at each level and, last, |z|² and |z|⁴: double [2, 5, N].
 
     What is not read is 0.
@@ -227,10 +235,6 @@ class _AnchorSums(torch.autograd.Function):
             norms = _squared_norms(rows)
             found[0, 4], found[1, 4] = norms, norms.square()
         return _in_order(found, groups, len(z)), rows, sums, norms, *halves
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _setup(ctx, *inputs, output)
 
     @staticmethod
     def backward(ctx, gradient, *_):
@@ -265,13 +269,6 @@ def _gradient_of_forms(rows, groups, halves, gradient):
     for half, of_level in zip(halves, gradient):
         total.addcmul_(of_level[:, None], half, value=2)
     return total
-
-
-def _setup(ctx, z, groups, self_pairs, squares, output):
-    ctx.groups, ctx.self_pairs, ctx.squares, ctx.like = groups, self_pairs, squares, (len(z), z.dtype)
-    ctx.set_materialize_grads(False)
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.save_for_backward(*output[1:])
 
 
 def half_pair_sum(z, label, bias):
