@@ -12,7 +12,8 @@ Every objective of the C++ registry is a class with a name in CamelCase + Loss; 
 from . import metrics, prior
 from ._gather import gather
 from ._table import VERSION as __version__, about, objectives, warn_once as _warn_once
-from ._losses import Diagnostics, Objective, class_name, make_classes
+from ._diagnostics import Diagnostics
+from ._losses import Objective, class_name, make_classes
 from ._program import ProgramError, ProgramNotFound
 from .cached_step import CachedStep
 from .commands import audit, embed, evaluate, fix, report, train

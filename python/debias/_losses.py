@@ -7,8 +7,8 @@ import math
 import torch
 
 from . import _attributes, _diagnostics, _documentation, _inputs, plain
-from ._diagnostics import Diagnostics
 from ._gather import batch_of_all, refuse_gathered_keys
+from ._modes import exporting
 from ._options import VARIANTS, resolved
 from ._table import table
 from .plain.call import without_autocast
@@ -144,7 +144,7 @@ class Objective(torch.nn.Module):
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         value, per_anchor, diagnostics = self._computed(z, given, temperature)
         if torch.compiler.is_compiling():
-            if not _exporting():
+            if not exporting():
                 self._per_anchor, self._diagnostics = per_anchor.detach(), diagnostics
         else:  # past Module.__setattr__, which looks for parameters
             self.__dict__.update(_per_anchor=per_anchor.detach(), _diagnostics=diagnostics)
@@ -175,11 +175,6 @@ class Objective(torch.nn.Module):
 
 def _precise(rows):
     return rows if rows.dtype == torch.float64 else rows.float()
-
-
-def _exporting():
-    # torch.compiler.is_exporting() is true under torch.compile as well in torch 2.11.
-    return getattr(torch.compiler, "_is_exporting_flag", False)
 
 
 def _checked_reduction(loss, value):

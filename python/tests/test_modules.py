@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import debias
-from test_values import NAMES, arguments_of, called, compiled, loss_of
+from test_values import NAMES, arguments_of, called, loss_of
 
 
 def test_every_objective_is_a_class_with_its_options_as_keywords():

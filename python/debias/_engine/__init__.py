@@ -10,6 +10,8 @@ import pathlib
 
 import torch
 
+from .._modes import eager_on_cpu
+
 _FOLDER = pathlib.Path(__file__).parents[1] / "lib"
 
 
@@ -37,8 +39,7 @@ AVAILABLE = _LIBRARY is not None
 
 def takes(*tensors):
     """Whether the engine can compute from these tensors here: with data on the CPU, and neither traced nor transformed by torch.func."""
-    return AVAILABLE and not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and \
-        all(tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_neg() for tensor in tensors)
+    return AVAILABLE and eager_on_cpu(*tensors)
 
 
 def refuse_batches(engine, gradient):

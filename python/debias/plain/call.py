@@ -37,11 +37,6 @@ class Call(NamedTuple):
         return torch.arange(self.z.shape[0], device=self.z.device) if self.ids is None else self.ids
 
 
-def in_forward_mode():
-    """Whether derivatives are carried forward, by torch.autograd.forward_ad."""
-    return torch.autograd.forward_ad._current_level >= 0
-
-
 def without_autocast(device_type):
     """Losses are computed in their own precision. Tensors without data have no autocast."""
     if device_type == "meta" or not (torch.compiler.is_compiling() or torch.is_autocast_enabled(device_type)):
@@ -52,12 +47,6 @@ def without_autocast(device_type):
 def can_read(tensor):
     """Whether values may be looked at without a wait for a device and without breaking what is traced."""
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
-def is_eager_on_cpu(*tensors):
-    """Whether the host may compute from the tensors' data: plain tensors on the CPU, neither traced nor transformed by torch.func."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and not in_forward_mode() and all(
-        tensor.device.type == "cpu" and type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_neg() for tensor in tensors)
 
 
 class Conditions:

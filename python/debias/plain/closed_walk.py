@@ -11,6 +11,7 @@ import math
 import torch
 
 from .._engine import refuse_batches
+from .._modes import backward_only
 from .call import without_autocast
 from .log_space import LOG_OF_NOTHING
 
@@ -18,7 +19,7 @@ from .log_space import LOG_OF_NOTHING
 _MAX_SHARED = 35.0
 
 
-class Block:
+class Scores:
     """Scores [b, m] of anchors begin..end, and the keys that a sum leaves out."""
 
     def __init__(self, walk, begin, scores):
@@ -187,7 +188,7 @@ class _Walk(torch.autograd.Function):
         found = []
         for begin in range(0, scaled.shape[0], sums.step):
             rows = slice(begin, begin + sums.step)
-            block = Block(sums, begin, scaled[rows] @ keys.T)
+            block = Scores(sums, begin, scaled[rows] @ keys.T)
             found.append(torch.stack([request.value(block, [one[rows] for one in row_values]) for request in sums.requests]))
         out = torch.cat(found, 1)
         ctx.sums, ctx.again = sums, again
@@ -215,7 +216,7 @@ class _Walk(torch.autograd.Function):
         d_rows = [torch.zeros_like(one) for one in row_values]
         for begin in range(0, scaled.shape[0] if used else 0, sums.step):
             rows = slice(begin, begin + sums.step)
-            block = Block(sums, begin, scaled[rows] @ keys.T)
+            block = Scores(sums, begin, scaled[rows] @ keys.T)
             total, own = torch.zeros_like(block.scores), [one[rows] for one in row_values]
             for place in used:
                 moved = sums.requests[place].add_gradient(block, out[place, rows], gradient[place, rows], total, own)
@@ -229,7 +230,7 @@ class _Walk(torch.autograd.Function):
 
 
 def takes_closed(rows):
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None and rows.device.type != "meta"
+    return backward_only() and rows.device.type != "meta"
 
 
 def closed_sums(pairs, requests, kinds, row_values, step, again):

@@ -9,18 +9,15 @@
 import torch
 
 from .. import _engine
-from .call import NO_FUSED, is_eager_on_cpu
+from .._modes import eager_on_cpu, exporting
+from .call import NO_FUSED
 from .row_blocks import takes_blocks
-
-
-def _exporting():
-    return getattr(torch.compiler, "_is_exporting_flag", False)
 
 
 def takes_fused(rows):
     """Whether the compiled engine can compute here: it can be neither exported nor transformed by torch.func."""
-    return _engine.AVAILABLE and rows.device.type == "cpu" and rows.dtype == torch.float32 and not _exporting() and \
-        (torch.compiler.is_compiling() or is_eager_on_cpu(rows))
+    return _engine.AVAILABLE and rows.device.type == "cpu" and rows.dtype == torch.float32 and not exporting() and \
+        (torch.compiler.is_compiling() or eager_on_cpu(rows))
 
 
 def engine_of(call, rows, keys, square):

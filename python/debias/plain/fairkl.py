@@ -14,8 +14,9 @@ from typing import NamedTuple, Optional
 import torch
 
 from .. import _engine
+from .._modes import eager_on_cpu
 from .bias_features import unit_bias_features
-from .call import NO_FUSED, is_eager_on_cpu, refuse, require_distinct
+from .call import NO_FUSED, refuse, require_distinct
 from .group_moments import grouped, set_sums
 from .log_space import wide
 from .pairs import tiled
@@ -173,7 +174,7 @@ def _groups(name, rows, call, options, weighted):
     if call.engine == "fused" and every_pair:
         what = "a continuous bias" if weighted else "mode lognormal"
         refuse(name, f"{what} needs every pair, but the fused backend sums over groups; give engine dense or auto")
-    readable = is_eager_on_cpu(rows.z, rows.label, rows.bias)
+    readable = eager_on_cpu(rows.z, rows.label, rows.bias)
     if call.engine == "fused" and not readable:
         refuse(name, NO_FUSED)
     if every_pair or not readable or call.engine not in ("auto", "fused"):

@@ -2,8 +2,6 @@
 
 import math
 
-import torch
-
 from .log_space import log_add, softplus
 from .pair_sums import LogSum
 from .result import Losses

@@ -9,7 +9,8 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from .call import Call, is_eager_on_cpu
+from .._modes import eager_on_cpu
+from .call import Call
 from .engines import engine_of
 
 
@@ -49,7 +50,7 @@ def members(groups, of):
 
 def numbered(groups):
     """A number for each group, int64 [n], and what they are below: how many there are where the host may count them, else n."""
-    if is_eager_on_cpu(groups):
+    if eager_on_cpu(groups):
         distinct, numbers = torch.unique(groups, return_inverse=True)
         return numbers, len(distinct)
     return torch.searchsorted(groups.sort().values, groups), len(groups)

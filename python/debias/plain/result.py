@@ -5,6 +5,7 @@ from typing import NamedTuple, Optional
 
 import torch
 
+from .._modes import eager
 from .log_space import wide
 
 
@@ -18,9 +19,7 @@ class Losses(NamedTuple):
 
 def late(function):
     """A diagnostic: the function that computes it when it is read. What traces or transforms a call is given the tensor at once."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
-        return function()
-    return function
+    return function if eager() else function()
 
 
 class Measured(NamedTuple):

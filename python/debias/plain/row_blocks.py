@@ -7,6 +7,8 @@ It therefore composes with torch.func.grad and may be differentiated twice (the 
 
 import torch
 
+from .._modes import exporting
+
 # Below this many pairs one block holds them all and is left to autograd: less work, and no more than a few MB.
 MANY_PAIRS = 1 << 20
 # Matrices of a block's size that a function and its gradient hold at one time, at most.
@@ -74,7 +76,7 @@ def pulled_back(function, anchors, keys, block, moving, gradient_of, keys_needed
 
 def takes_blocks(engine, rows, keys):
     """Whether `over_rows` walks blocks: `engine` is auto, dense or blocked. An exported program has any number of rows, in one block."""
-    if engine == "auto" and not getattr(torch.compiler, "_is_exporting_flag", False):
+    if engine == "auto" and not exporting():
         return rows * keys >= MANY_PAIRS
     return engine == "blocked"
 

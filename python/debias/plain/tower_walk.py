@@ -15,6 +15,7 @@ Used outside torch.compile and torch.func, where rectangle.py does the same by a
 
 import torch
 
+from .._modes import backward_only
 from .call import can_read
 from .log_space import LOG_OF_NOTHING
 
@@ -25,7 +26,7 @@ _MAX_SHARED = 35.0
 
 def applies():
     """Whether nothing traces or transforms the call."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is None
+    return backward_only()
 
 
 class NegativeSums:

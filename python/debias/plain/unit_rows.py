@@ -2,7 +2,8 @@
 
 import torch
 
-from .call import in_forward_mode, without_autocast
+from .._modes import backward_only
+from .call import without_autocast
 
 _LEAST = 1e-12  # that rows are divided by
 
@@ -41,6 +42,4 @@ def unit_rows(rows):
 
 def flat_unit_rows(z):
     """The unit rows of z [B, V, D], as [V·B, D], view-major."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None or in_forward_mode():
-        return unit_rows(_flat(z))
-    return _FlatUnit.apply(z)
+    return _FlatUnit.apply(z) if backward_only() else unit_rows(_flat(z))
