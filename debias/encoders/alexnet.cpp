@@ -47,13 +47,13 @@ class AlexNetHalf final : public Encoder {
       throw usage_error("encoder 'alexnet_half': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3),
                         kLeastSide, kLeastSide);
     }
-    torch::Tensor x = images;
+    BoundedMap x = {images};
     for (size_t i = 0; i < kLayers.size(); ++i) {
       x = normalised_convolution(convs_[i], norms_[i], x, {.activation = Activation::kRelu});
-      if (kLayers[i].pooled) x = at::max_pool2d(x, {3, 3}, {2, 2});
+      if (kLayers[i].pooled) x.values = at::max_pool2d(x.values, {3, 3}, {2, 2});
     }
-    if (x.size(2) != kPositions || x.size(3) != kPositions) x = at::adaptive_avg_pool2d(x, {kPositions, kPositions});
-    return x.flatten(1);
+    const bool fits = x.values.size(2) == kPositions && x.values.size(3) == kPositions;
+    return (fits ? x.values : at::adaptive_avg_pool2d(x.values, {kPositions, kPositions})).flatten(1);
   }
 
   int64_t feature_dim() const override { return kLayers.back().channels * kPositions * kPositions; }

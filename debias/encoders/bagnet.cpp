@@ -36,14 +36,16 @@ class ValidBlock : public torch::nn::Module {
         conv2_(register_module("conv2", valid_convolution(stage.channels, stage.channels, 1))),
         bn2_(register_module("bn2", torch::nn::BatchNorm2d(stage.channels))) {
     if (stage.stride == 1 && in == stage.channels) return;
-    downsample_ = register_module("downsample", torch::nn::Sequential(valid_convolution(in, stage.channels, 1, stage.stride),
-                                                                      torch::nn::BatchNorm2d(stage.channels)));
+    shortcut_ = valid_convolution(in, stage.channels, 1, stage.stride);
+    shortcut_norm_ = torch::nn::BatchNorm2d(stage.channels);
+    register_module("downsample", torch::nn::Sequential(shortcut_, shortcut_norm_));
   }
 
-  torch::Tensor forward(const torch::Tensor& x) {
-    const torch::Tensor y = normalised_convolution(conv1_, bn1_, x, {.activation = Activation::kRelu});
-    const torch::Tensor shortcut = (downsample_ ? downsample_->forward(x) : x).narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3));
-    return normalised_convolution(conv2_, bn2_, y, {.residual = shortcut, .activation = Activation::kRelu});
+  BoundedMap forward(const BoundedMap& x) {
+    const BoundedMap y = normalised_convolution(conv1_, bn1_, x, {.activation = Activation::kRelu});
+    const BoundedMap shortcut = shortcut_ ? normalised_convolution(shortcut_, shortcut_norm_, x) : x;
+    const torch::Tensor residual = shortcut.values.narrow(2, 0, y.values.size(2)).narrow(3, 0, y.values.size(3));
+    return normalised_convolution(conv2_, bn2_, y, {.residual = residual, .activation = Activation::kRelu}, shortcut.bound);
   }
 
  private:
@@ -51,7 +53,8 @@ class ValidBlock : public torch::nn::Module {
   torch::nn::BatchNorm2d bn1_;
   torch::nn::Conv2d conv2_;
   torch::nn::BatchNorm2d bn2_;
-  torch::nn::Sequential downsample_{nullptr};
+  torch::nn::Conv2d shortcut_{nullptr};
+  torch::nn::BatchNorm2d shortcut_norm_{nullptr};
 };
 
 class BagNet18 final : public Encoder {
@@ -78,9 +81,9 @@ class BagNet18 final : public Encoder {
       throw usage_error("encoder 'bagnet18': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3), kSmallest,
                         kSmallest);
     }
-    torch::Tensor x = normalised_convolution(conv2_, bn1_, conv1_(images), {.activation = Activation::kRelu});
+    BoundedMap x = normalised_convolution(conv2_, bn1_, {conv1_(images)}, {.activation = Activation::kRelu});
     for (const auto& block : blocks_) x = block->forward(x);
-    return x.mean({2, 3});
+    return x.values.mean({2, 3});
   }
 
   int64_t feature_dim() const override { return kStages.back().channels; }

@@ -5,24 +5,46 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace debias {
+
+// What oneDNN's call takes of a layer.
+struct FoldedLayer {
+  at::Tensor weight, bias;  // of one type
+  c10::IValue padding, stride, dilation, groups;
+  double gain, offset;  // the largest |y| is at most gain |x| + offset
+
+  double bound(double input) const { return gain * input + offset; }
+};
+
+struct KeptWeights::Table {
+  std::map<std::pair<const void*, at::ScalarType>, FoldedLayer> layers;
+};
+
 namespace {
+
+thread_local KeptWeights::Table* kept = nullptr;
 
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
-constexpr double kLargestSum = 1e38;  // below the largest float32 and bfloat16
+constexpr double kLargestSum = 1e38;      // below the largest float32 and bfloat16
+constexpr double kRoundingFactor = 1.02;  // of a sum in bfloat16 over its bound
 
 struct Operators {
-  std::optional<c10::OperatorHandle> plain, with_sum;
+  std::optional<c10::OperatorHandle> plain, with_sum, packed;
 };
 
 // Operators of torch's compiler for the CPU; a build without oneDNN lacks them.
 const Operators& operators() {
   static const Operators found = {c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""}),
-                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", "binary"})};
+                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", "binary"}),
+                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_convolution_weight", ""})};
   return found;
 }
 
@@ -48,72 +70,106 @@ at::Tensor called(const c10::OperatorHandle& op, torch::jit::Stack arguments) {
   return std::move(arguments.front()).toTensor();
 }
 
-struct Folded {
-  at::Tensor input, weight, bias;  // of one type
-  c10::IValue padding, stride, dilation, groups;
-};
-
-Folded folded(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm, const at::Tensor& x) {
-  const at::ScalarType type = type_of(x);
+FoldedLayer folded(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm, at::ScalarType type) {
   const auto& options = convolution.options;
   const at::Tensor scale = norm.weight / (norm.running_var + norm.options.eps()).sqrt_();
-  return {x.to(type),
-          (convolution.weight * scale.view({-1, 1, 1, 1})).to(type),
-          (norm.bias - scale * norm.running_mean).to(type),
-          numbers(std::get<torch::ExpandingArray<2>>(options.padding())),
-          numbers(options.stride()),
-          numbers(options.dilation()),
-          options.groups()};
+  FoldedLayer layer = {(convolution.weight * scale.view({-1, 1, 1, 1})).to(type),
+                       (norm.bias - scale * norm.running_mean).to(type),
+                       numbers(std::get<torch::ExpandingArray<2>>(options.padding())),
+                       numbers(options.stride()),
+                       numbers(options.dilation()),
+                       options.groups(),
+                       0,
+                       0};
+  layer.gain = kRoundingFactor * layer.weight.flatten(1).abs().sum(1, /*keepdim=*/false, at::kDouble).max().item<double>();
+  layer.offset = kRoundingFactor * layer.bias.abs().max().item<double>();
+  return layer;
 }
 
-at::Tensor convolved(const Folded& all, const std::string& activation, const Scalars& bounds) {
-  return called(*operators().plain,
-                {all.input, all.weight, all.bias, all.padding, all.stride, all.dilation, all.groups, activation, bounds, c10::IValue()});
+at::Tensor packed(const FoldedLayer& layer, const at::Tensor& x) {
+  if (!operators().packed) return layer.weight;
+  return called(*operators().packed, {layer.weight, layer.padding, layer.stride, layer.dilation, layer.groups, x.sizes().vec()});
 }
 
-// Sums to whose terms nothing can be added that is not finite: oneDNN's bounds take NaN for the lower one.
-bool stays_finite(const Folded& all) {
-  const double largest = all.input.abs().max().item<double>(), weights = all.weight.abs().sum(at::kDouble).item<double>();
-  return largest * weights + all.bias.abs().max().item<double>() < kLargestSum;
+FoldedLayer layer_for(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm, const at::Tensor& x) {
+  const at::ScalarType type = type_of(x);
+  if (kept == nullptr) return folded(convolution, norm, type);
+  const auto [place, is_new] = kept->layers.try_emplace({&convolution, type});
+  if (is_new) {
+    place->second = folded(convolution, norm, type);
+    place->second.weight = packed(place->second, x);
+  }
+  return place->second;
+}
+
+at::Tensor convolved(const FoldedLayer& layer, const at::Tensor& x, const std::string& activation, const Scalars& bounds = Scalars()) {
+  return called(*operators().plain, {x.to(layer.bias.scalar_type()), layer.weight, layer.bias, layer.padding, layer.stride, layer.dilation,
+                                     layer.groups, activation, bounds, c10::IValue()});
+}
+
+at::Tensor convolved_with(const at::Tensor& residual, const FoldedLayer& layer, const at::Tensor& x, bool rectified) {
+  const at::ScalarType type = layer.bias.scalar_type();
+  return called(*operators().with_sum,
+                {x.to(type), residual.to(type), layer.weight, layer.bias, layer.padding, layer.stride, layer.dilation, layer.groups, "add",
+                 c10::IValue(), rectified ? c10::IValue("relu") : c10::IValue(), Scalars(), c10::IValue()});
+}
+
+double measured(const at::Tensor& x) {  // NaN if one is there
+  const auto [least, largest] = at::aminmax(x);
+  return std::max(std::abs(least.item<double>()), std::abs(largest.item<double>()));
+}
+
+// Of the sums of a layer, or nothing if one could be infinite or NaN.
+std::optional<double> finite_bound(const FoldedLayer& layer, const BoundedMap& x, const at::Tensor& residual, double residual_bound) {
+  double bound = layer.bound(x.bound) + residual_bound;
+  if (bound < kLargestSum) return bound;
+  bound = layer.bound(measured(x.values)) + (residual.defined() ? measured(residual) : 0);
+  return bound < kLargestSum ? std::optional(bound) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<at::Tensor> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
-                                             const at::Tensor& x, const AfterNorm& after) {
-  if (after.activation == Activation::kTanh || !applies(convolution, norm, x)) return std::nullopt;
-  const Folded all = folded(convolution, norm, x);
-  at::Tensor y;
-  if (after.residual.defined()) {
-    y = called(*operators().with_sum, {all.input, after.residual.to(all.input.scalar_type()), all.weight, all.bias, all.padding, all.stride,
-                                       all.dilation, all.groups, "add", c10::IValue(), c10::IValue(), Scalars(), c10::IValue()});
-  } else {
-    y = convolved(all, "none", Scalars());
-  }
-  return after.activation ? y.relu_() : y;  // by ATen, which keeps NaN
+KeptWeights::KeptWeights() : table_(std::make_unique<Table>()), before_(std::exchange(kept, table_.get())) {}
+
+KeptWeights::~KeptWeights() { kept = before_; }
+
+std::optional<BoundedMap> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
+                                             const BoundedMap& x, const AfterNorm& after, double residual_bound) {
+  if (after.activation == Activation::kTanh || !applies(convolution, norm, x.values)) return std::nullopt;
+  const FoldedLayer layer = layer_for(convolution, norm, x.values);
+  const bool sums = after.residual.defined(), rectifies = after.activation.has_value();
+  if (!sums) residual_bound = 0;
+  // A bound is only worth measuring where it saves a walk through the map.
+  const std::optional<double> bound =
+      rectifies ? finite_bound(layer, x, after.residual, residual_bound) : std::optional(layer.bound(x.bound) + residual_bound);
+  const bool fused = rectifies && bound.has_value();
+  at::Tensor y = sums ? convolved_with(after.residual, layer, x.values, fused) : convolved(layer, x.values, fused ? "relu" : "none");
+  if (rectifies && !fused) y.relu_();  // by ATen, which keeps NaN
+  return BoundedMap{y, bound.value_or(std::numeric_limits<double>::infinity())};
 }
 
-std::optional<at::Tensor> folded_convolution6(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
-                                              const at::Tensor& x) {
-  if (!applies(convolution, norm, x)) return std::nullopt;
-  const Folded all = folded(convolution, norm, x);
-  if (!stays_finite(all)) return std::nullopt;
+std::optional<BoundedMap> folded_convolution6(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
+                                              const BoundedMap& x) {
+  constexpr double kLargest = 6;
+  if (!applies(convolution, norm, x.values)) return std::nullopt;
+  const FoldedLayer layer = layer_for(convolution, norm, x.values);
+  if (!finite_bound(layer, x, {}, 0)) return std::nullopt;
   Scalars bounds;
   bounds.push_back(at::Scalar(0.0));
-  bounds.push_back(at::Scalar(6.0));
-  return convolved(all, "hardtanh", bounds);
+  bounds.push_back(at::Scalar(kLargest));
+  return BoundedMap{convolved(layer, x.values, "hardtanh", bounds), kLargest};
 }
 
-at::Tensor normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
-                                  const AfterNorm& after) {
-  if (const auto y = folded_convolution(*convolution, *norm, x, after)) return *y;
-  return normalised(*norm, convolution(x), after);
+BoundedMap normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x, const AfterNorm& after,
+                                  double residual_bound) {
+  if (auto y = folded_convolution(*convolution, *norm, x, after, residual_bound)) return *std::move(y);
+  return {normalised(*norm, convolution(x.values), after)};
 }
 
-Branches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
-                                         const AfterNorm& after) {
-  if (const auto y = folded_convolution(*convolution, *norm, x, after)) return {*y, *y};
-  return normalised_branches(*norm, convolution(x), after);
+BoundedBranches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x,
+                                                const AfterNorm& after, double residual_bound) {
+  if (const auto y = folded_convolution(*convolution, *norm, x, after, residual_bound)) return {{y->values, y->values}, y->bound};
+  return {normalised_branches(*norm, convolution(x.values), after)};
 }
 
 }  // namespace debias

@@ -4,31 +4,62 @@
 //   act(conv(x; s w) + (bias - s running_mean) + residual), s = weight / sqrt(running_var + eps)
 //
 // which differs from one layer after the other by rounding alone: what is not finite stays so.
+//
+// oneDNN's activations map NaN to a number. They are in the call only where no sum can be infinite or NaN: |y| <= g |x| + |bias| + |residual|
+// with g the largest sum of |s w| of an output channel. A map therefore carries a bound of its absolute values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 
+#include <limits>
+#include <memory>
 #include <optional>
 
 #include "debias/encoders/batch_norm.h"
 
 namespace debias {
 
+struct BoundedMap {
+  at::Tensor values;
+  double bound = std::numeric_limits<double>::infinity();  // of |values|; infinity: unknown, and measured where it matters
+};
+
+// While it lives, this thread keeps the folded weights of each layer, packed for oneDNN. The weights must not change meanwhile.
+class KeptWeights {
+ public:
+  KeptWeights();
+  ~KeptWeights();
+  KeptWeights(const KeptWeights&) = delete;
+  KeptWeights& operator=(const KeptWeights&) = delete;
+
+  struct Table;
+
+ private:
+  std::unique_ptr<Table> table_;
+  Table* before_;
+};
+
 // Nothing if it does not apply: in training, if a gradient is requested, on another device, for other types than float32 and bfloat16,
 // for a convolution with a bias, for the hyperbolic tangent, for torch without oneDNN.
-std::optional<at::Tensor> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
-                                             const at::Tensor& x, const AfterNorm& after = {});
+std::optional<BoundedMap> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
+                                             const BoundedMap& x, const AfterNorm& after = {},
+                                             double residual_bound = std::numeric_limits<double>::infinity());
 
 // With the activation min(max(., 0), 6). Nothing, too, where a sum could overflow, or something is not finite.
-std::optional<at::Tensor> folded_convolution6(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
-                                              const at::Tensor& x);
+std::optional<BoundedMap> folded_convolution6(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
+                                              const BoundedMap& x);
 
 // The same as the first, or the layers one after another.
-at::Tensor normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
-                                  const AfterNorm& after = {});
-Branches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
-                                         const AfterNorm& after);
+BoundedMap normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x,
+                                  const AfterNorm& after = {}, double residual_bound = std::numeric_limits<double>::infinity());
+
+struct BoundedBranches {
+  Branches maps;
+  double bound = std::numeric_limits<double>::infinity();
+};
+BoundedBranches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x,
+                                                const AfterNorm& after, double residual_bound = std::numeric_limits<double>::infinity());
 
 }  // namespace debias

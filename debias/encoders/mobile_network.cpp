@@ -83,23 +83,25 @@ void MobileNetwork::add(const MobileUnit& unit, const MobileNaming& naming, cons
   layers_.push_back(std::move(layer));
 }
 
-torch::Tensor MobileNetwork::through(Layer& layer, const torch::Tensor& x, const torch::Tensor& residual) const {
+BoundedMap MobileNetwork::through(Layer& layer, const BoundedMap& x, const BoundedMap& residual) const {
   const bool pads = layer.stride > 1 && architecture_.padding == MobilePadding::kSame;
-  const torch::Tensor input = pads ? padded_same(x, layer.convolution->weight.size(2), layer.stride) : x;
-  if (layer.unit.kind == Kind::kProject)
-    return normalised_convolution(layer.convolution, layer.norm, input, {.residual = layer.adds ? residual : torch::Tensor()});
-  if (const auto folded = folded_convolution6(*layer.convolution, *layer.norm, input)) return *folded;
-  return clamped6(normalised(*layer.norm, layer.convolution(input)));
+  const BoundedMap input = {pads ? padded_same(x.values, layer.convolution->weight.size(2), layer.stride) : x.values, x.bound};
+  if (layer.unit.kind == Kind::kProject) {
+    return normalised_convolution(layer.convolution, layer.norm, input, {.residual = layer.adds ? residual.values : torch::Tensor()},
+                                  residual.bound);
+  }
+  if (auto folded = folded_convolution6(*layer.convolution, *layer.norm, input)) return *std::move(folded);
+  return {clamped6(normalised(*layer.norm, layer.convolution(input.values)))};
 }
 
 torch::Tensor MobileNetwork::forward(const torch::Tensor& images) {
-  torch::Tensor x = images, block_input;
+  BoundedMap x = {images}, block_input;
   for (Layer& layer : layers_) {
     const bool begins = layer.unit.kind == Kind::kExpand || (layer.unit.kind == Kind::kDepthwise && !layer.unit.expands);
     if (begins) block_input = x;
     x = through(layer, x, block_input);
   }
-  return x.mean({2, 3});
+  return x.values.mean({2, 3});
 }
 
 WeightLayout MobileNetwork::layout(const std::string& origin, const MobileNaming& naming, std::vector<std::string> ignored) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "debias/encoders/encoder.h"
+#include "debias/encoders/folded_convolution.h"
 
 namespace debias {
 
@@ -70,7 +71,7 @@ class MobileNetwork : public Encoder {
 
   void add(const MobileUnit& unit, const MobileNaming& naming, const torch::nn::Conv2dOptions& options, bool adds = false);
   void add_block(const MobileUnit& place, const MobileNaming& naming, const MobileStage& stage, int64_t in);
-  torch::Tensor through(Layer& layer, const torch::Tensor& x, const torch::Tensor& residual) const;
+  BoundedMap through(Layer& layer, const BoundedMap& x, const BoundedMap& residual) const;
 
   MobileArchitecture architecture_;
   std::vector<Layer> layers_;

@@ -50,17 +50,19 @@ class ResidualBlock : public torch::nn::Module {
     }
   }
 
-  Branches forward(const Branches& x) {
-    torch::Tensor y = x.first;
+  BoundedBranches forward(const BoundedBranches& x) {
+    BoundedMap y = {x.maps.first, x.bound};
     for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised_convolution(convs_[i], norms_[i], y, {.activation = activation_});
-    return normalised_convolution_branches(convs_.back(), norms_.back(), y, {.residual = shortcut(x.second), .activation = activation_});
+    const BoundedMap residual = shortcut({x.maps.second, x.bound});
+    return normalised_convolution_branches(convs_.back(), norms_.back(), y, {.residual = residual.values, .activation = activation_},
+                                           residual.bound);
   }
 
  private:
-  torch::Tensor shortcut(const torch::Tensor& x) {
+  BoundedMap shortcut(const BoundedMap& x) {
     if (!shortcut_) return x;
-    if (const auto folded = folded_convolution(*shortcut_, *shortcut_norm_, x)) return *folded;
-    return normalised(*shortcut_norm_, convolve(shortcut_, x));
+    if (auto folded = folded_convolution(*shortcut_, *shortcut_norm_, x)) return *std::move(folded);
+    return {normalised(*shortcut_norm_, convolve(shortcut_, x.values))};
   }
 
   void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
@@ -127,12 +129,12 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  Branches x = normalised_convolution_branches(conv1_, bn1_, images, {.activation = Activation::kRelu});
-  if (stage > 0 && options_.stem() == Stem::kImageNet) x.first = x.second = at::max_pool2d(x.first, {3, 3}, {2, 2}, {1, 1});
+  BoundedBranches x = normalised_convolution_branches(conv1_, bn1_, {images}, {.activation = Activation::kRelu});
+  if (stage > 0 && options_.stem() == Stem::kImageNet) x.maps.first = x.maps.second = at::max_pool2d(x.maps.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);
   }
-  return x.first;
+  return x.maps.first;
 }
 
 torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }

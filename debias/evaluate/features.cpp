@@ -7,6 +7,7 @@
 
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
@@ -125,6 +126,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   const EncoderGuard guard(encoder);
   encoder.eval();
   const Autocast autocast(device_of(encoder).type(), options.precision());  // weights are cast once
+  const KeptWeights kept_weights;
   Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
                 LoaderOptions()
                     .order(ViewTarget::Order::kChannelsLast)

@@ -8,6 +8,8 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include <cmath>
+#include <limits>
+#include <string_view>
 
 #include "debias/core/config.h"
 #include "debias/encoders/encoder.h"
@@ -16,9 +18,12 @@ namespace debias {
 namespace folded_convolution_test {
 
 thread_local int folded_calls = 0;  // of oneDNN's fused convolution
+thread_local int walks = 0;         // through a map for its activation or its bound
 
 std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
-  if (std::string_view(function.name()).starts_with("mkldnn::_convolution_pointwise")) ++folded_calls;
+  const std::string_view name = function.name();
+  if (name.starts_with("mkldnn::_convolution_pointwise")) ++folded_calls;
+  if (name == "aten::relu_" || name == "aten::clamp_" || name == "aten::aminmax") ++walks;
   return nullptr;
 }
 
@@ -56,13 +61,15 @@ class Folded : public testing::TestWithParam<Case> {
   }
   at::Tensor images() const { return waves({3, 3, GetParam().side, GetParam().side}, 0.013).contiguous(at::MemoryFormat::ChannelsLast); }
 
-  at::Tensor evaluated(bool bfloat16) {
+  at::Tensor evaluated(bool bfloat16) { return evaluated(bfloat16, images()); }
+
+  at::Tensor evaluated(bool bfloat16, const at::Tensor& images) {
     const at::NoGradGuard no_grad;
     at::autocast::set_autocast_enabled(at::kCPU, bfloat16);
     at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-    folded_calls = 0;
+    folded_calls = walks = 0;
     const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
-    const at::Tensor rows = encoder_->forward(images());
+    const at::Tensor rows = encoder_->forward(images);
     at::removeCallback(handle);
     at::autocast::set_autocast_enabled(at::kCPU, false);
     at::autocast::clear_cache();
@@ -83,6 +90,29 @@ TEST_P(Folded, KeepsTheFeaturesInBfloat16) {
   EXPECT_GT(at::cosine_similarity(found, expected, 1).min().item<double>(), 0.995);
 }
 
+TEST_P(Folded, PacksTheWeightsOnceWhereTheyAreKept) {
+  const at::Tensor alone = evaluated(false), alone_half = evaluated(true), fewer = images().narrow(0, 0, 1);
+  const KeptWeights kept;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_LT((evaluated(false) - alone).abs().max().item<double>(), 1e-5 * alone.abs().max().item<double>());
+    EXPECT_EQ(folded_calls, GetParam().folded);
+    EXPECT_GT(at::cosine_similarity(evaluated(true), alone_half, 1).min().item<double>(), 0.999);
+    EXPECT_LT((evaluated(false, fewer)[0] - alone[0]).abs().max().item<double>(), 1e-5 * alone.abs().max().item<double>());
+  }
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& weight : encoder_->parameters()) weight.zero_();
+  EXPECT_GT(evaluated(false).abs().max().item<double>(), 0);  // of the weights as they were
+}
+
+// A bound is measured for the images, and where the product of the bounds has become too large; no activation takes a walk of its own.
+TEST_P(Folded, WalksThroughFewMapsForAnActivation) {
+  for (const bool bfloat16 : {false, true}) {
+    evaluated(bfloat16);
+    EXPECT_GE(walks, 1);
+    EXPECT_LE(walks, 1 + GetParam().folded / 8);
+  }
+}
+
 // A damaged weight must show in the features, or no check of theirs finds it.
 TEST_P(Folded, KeepsWhatIsNotFinite) {
   for (const bool bfloat16 : {false, true}) {
@@ -93,6 +123,11 @@ TEST_P(Folded, KeepsWhatIsNotFinite) {
         convolution->weight.view(-1)[0] = std::nan("");
         EXPECT_FALSE(at::isfinite(evaluated(bfloat16)).all().item<bool>());
         convolution->weight.copy_(kept);
+        at::Tensor damaged = images().clone();
+        damaged[1][0].fill_(std::nan(""));
+        const at::Tensor finite = at::isfinite(evaluated(bfloat16, damaged)).all(1);
+        EXPECT_FALSE(finite[1].item<bool>());
+        EXPECT_TRUE(finite[0].item<bool>());
         break;  // the first of the network, behind which all activations stand
       }
     }
@@ -108,29 +143,51 @@ TEST_P(Folded, LeavesTrainingAlone) {
 INSTANTIATE_TEST_SUITE_P(Encoders, Folded,
                          testing::Values(Case{"{name: resnet18, width: 16}", 33, 20},
                                          Case{"{name: resnet50, width: 8, stem: imagenet}", 64, 53}, Case{"mobilenet_v2", 64, 52},
-                                         Case{"efficientnet_lite0", 65, 49}, Case{"bagnet18", 40, 17}, Case{"alexnet_half", 71, 5}));
+                                         Case{"efficientnet_lite0", 65, 49}, Case{"bagnet18", 40, 21}, Case{"alexnet_half", 71, 5}));
 
 TEST(FoldedConvolution, AppliesWhereNothingElseDependsOnTheLayers) {
   torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(4, 6, 3).bias(false)), with_bias(torch::nn::Conv2dOptions(4, 6, 3));
   torch::nn::BatchNorm2d norm(6);
   norm->eval();
   const at::Tensor x = waves({2, 4, 8, 8}, 0.1);
-  EXPECT_FALSE(folded_convolution(*convolution, *norm, x));  // a gradient may be asked for
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, {x}));  // a gradient may be asked for
   const at::NoGradGuard no_grad;
-  EXPECT_TRUE(folded_convolution(*convolution, *norm, x));
-  EXPECT_FALSE(folded_convolution(*convolution, *norm, x, {.activation = Activation::kTanh}));
-  EXPECT_FALSE(folded_convolution(*with_bias, *norm, x));
-  EXPECT_FALSE(folded_convolution(*convolution, *norm, x.to(at::kDouble)));
+  EXPECT_TRUE(folded_convolution(*convolution, *norm, {x}));
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, {x}, {.activation = Activation::kTanh}));
+  EXPECT_FALSE(folded_convolution(*with_bias, *norm, {x}));
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, {x.to(at::kDouble)}));
   const at::Tensor residual = waves({2, 6, 7, 6}, 0.3).narrow(2, 1, 6);  // not contiguous
-  const auto found = folded_convolution(*convolution, *norm, x, {.residual = residual, .activation = Activation::kRelu});
-  EXPECT_LT((*found - norm(convolution(x)).add(residual).relu()).abs().max().item<double>(), 1e-5);
+  const auto found = folded_convolution(*convolution, *norm, {x}, {.residual = residual, .activation = Activation::kRelu});
+  EXPECT_LT((found->values - norm(convolution(x)).add(residual).relu()).abs().max().item<double>(), 1e-5);
   const at::Tensor huge = at::full_like(x, 1e38), damaged = x.index_fill(0, at::tensor({0}, at::kLong), std::nan(""));
-  EXPECT_TRUE(folded_convolution6(*convolution, *norm, x));
-  EXPECT_FALSE(folded_convolution6(*convolution, *norm, huge));  // whose sums overflow: the bounds would hide it
-  EXPECT_FALSE(folded_convolution6(*convolution, *norm, damaged));
-  EXPECT_TRUE(folded_convolution(*convolution, *norm, damaged, {.activation = Activation::kRelu})->isnan().any().item<bool>());
+  EXPECT_TRUE(folded_convolution6(*convolution, *norm, {x}));
+  EXPECT_FALSE(folded_convolution6(*convolution, *norm, {huge}));  // whose sums overflow: the bounds would hide it
+  EXPECT_FALSE(folded_convolution6(*convolution, *norm, {damaged}));
+  EXPECT_TRUE(folded_convolution(*convolution, *norm, {damaged}, {.activation = Activation::kRelu})->values.isnan().any().item<bool>());
+  at::Tensor large = at::zeros_like(residual);
+  large[0][0][0][0] = std::numeric_limits<float>::infinity();
+  large[0][0][0][1] = std::nan("");
+  const auto summed = folded_convolution(*convolution, *norm, {x}, {.residual = large, .activation = Activation::kRelu});
+  EXPECT_TRUE(summed->values[0][0][0][1].isnan().item<bool>());
+  EXPECT_FALSE(std::isfinite(summed->bound));
   norm->train();
-  EXPECT_FALSE(folded_convolution(*convolution, *norm, x));
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, {x}));
+}
+
+TEST(FoldedConvolution, CarriesABoundOfWhatItGives) {
+  torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(3, 5, 3).padding(1).bias(false));
+  torch::nn::BatchNorm2d norm(5);
+  norm->eval();
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = waves({2, 3, 9, 9}, 0.7), residual = 4 * waves({2, 5, 9, 9}, 0.9);
+  convolution->weight.fill_(0.25);
+  norm->bias.fill_(-0.5);
+  const auto sum = folded_convolution(*convolution, *norm, {x, 1}), added = folded_convolution(*convolution, *norm, {x, 1}, {residual}, 4);
+  EXPECT_NEAR(sum->bound, 3 * 9 * 0.25 + 0.5, 0.2);  // 27 weights
+  EXPECT_NEAR(added->bound, 3 * 9 * 0.25 + 0.5 + 4, 0.2);
+  EXPECT_EQ(folded_convolution(*convolution, *norm, {x})->bound, std::numeric_limits<double>::infinity());
+  EXPECT_LT(folded_convolution(*convolution, *norm, {x}, {.activation = Activation::kRelu})->bound, 8);  // measured
+  EXPECT_EQ(folded_convolution6(*convolution, *norm, {x, 1})->bound, 6);
 }
 
 }  // namespace folded_convolution_test

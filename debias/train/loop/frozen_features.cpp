@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "debias/encoders/folded_convolution.h"
 #include "debias/loader/feature_batches.h"
 #include "debias/loader/loader.h"
 #include "debias/runtime/autocast.h"
@@ -18,6 +19,7 @@ constexpr int64_t kImagesOfPass = 256;
 at::Tensor features_of_images(const SampleTable& samples, Loader& images, Encoder& encoder, const ForwardOptions& options,
                               Progress& progress) {
   const at::NoGradGuard no_grad;
+  const KeptWeights kept_weights;
   at::Tensor features = at::empty({samples.size(), encoder.feature_dim()}, at::kFloat);
   progress.begin("features", samples.size());
   int64_t done = 0;
