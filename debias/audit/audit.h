@@ -8,7 +8,7 @@
 //   global   mean colours by place; chance for sharpness, noise and blockiness
 //   file     chance; for bytes per pixel the better of the best global property and mean colours by place
 //   column   chance
-//   direction  the first principal components of the features together; a single one is therefore at most predictive
+//   direction  the first principal components of the features together; a single one, and clusters of them, are at most predictive
 // A candidate is a *shortcut* if p <= 0.05 and it exceeds the reference (excess.h). It is *predictive* if only p <= 0.05 (it may be
 // legitimate), and *none* otherwise. A file name or column that names every class without exception is the label under another name, and
 // counts as predictive.

@@ -46,8 +46,10 @@ struct CategoryFeatures {
 
 using CandidateFeatures = std::variant<VectorFeatures, CategoryFeatures>;
 
-// What a candidate of kind global or file measures; nothing for other kinds.
-using CandidateProperty = std::variant<std::monostate, GlobalProperty, TextureProperty, FileFact, FileMeasure>;
+enum class FeatureProperty { kComponent, kClusters };
+
+// What a candidate of kind global, file or direction measures; nothing for other kinds.
+using CandidateProperty = std::variant<std::monostate, GlobalProperty, TextureProperty, FileFact, FileMeasure, FeatureProperty>;
 
 struct Candidate {
   std::string name;

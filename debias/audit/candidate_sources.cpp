@@ -11,7 +11,9 @@
 #include "debias/audit/column_values.h"
 #include "debias/audit/patch_words.h"
 #include "debias/audit/principal_directions.h"
+#include "debias/audit/small_k_means.h"
 #include "debias/audit/whitening.h"
+#include "debias/core/philox.h"
 
 namespace debias {
 namespace {
@@ -128,15 +130,33 @@ void add_columns(const std::vector<AuditColumn>& columns, std::vector<CandidateS
   }
 }
 
+// `projections` [rows, dimensions].
+CategoryFeatures cluster_categories(const std::vector<float>& projections, int64_t rows, int64_t classes, uint64_t seed) {
+  constexpr int64_t kClustersOfClass = 8, kMostClusters = 64;
+  constexpr int kClusterRounds = 30;
+  const size_t dimensions = projections.size() / static_cast<size_t>(rows);
+  std::vector<SmallPoint<kDirections>> points(static_cast<size_t>(rows), SmallPoint<kDirections>{});
+  for (size_t i = 0; i < projections.size(); ++i) points[i / dimensions][i % dimensions] = projections[i];
+  Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 4});
+  const auto centres = cluster_centres(points, std::min(kClustersOfClass * classes, kMostClusters), kClusterRounds, random);
+  CategoryFeatures clusters{{}, static_cast<int32_t>(centres.size())};
+  for (const auto& point : points) clusters.values.push_back(static_cast<int32_t>(nearest_point(centres, point)));
+  return clusters;
+}
+
 void add_directions(const AuditRows& rows, uint64_t seed, std::vector<CandidateSource>& sources) {
-  const std::vector<float> projections = principal_projections(rows.embeddings, std::ssize(rows.labels), rows.dimensions, seed);
-  const size_t count = projections.size() / rows.labels.size();
+  const int64_t n = std::ssize(rows.embeddings) / rows.dimensions;
+  const std::vector<float> projections = principal_projections(rows.embeddings, n, rows.dimensions, seed);
+  const size_t count = projections.size() / static_cast<size_t>(n);
   for (size_t d = 0; d < count; ++d) {
     std::vector<double> values;
     for (size_t i = d; i < projections.size(); i += count) values.push_back(projections[i]);
-    sources.push_back({{fmt::format("direction {}", d + 1), CandidateKind::kDirection, std::nullopt, {}},
+    sources.push_back({{fmt::format("direction {}", d + 1), CandidateKind::kDirection, std::nullopt, FeatureProperty::kComponent},
                        [values = std::move(values)] { return number_categories(values); }});
   }
+  sources.push_back(
+      {{"clusters", CandidateKind::kDirection, std::nullopt, FeatureProperty::kClusters},
+       [projections, n, classes = std::ssize(rows.classes), seed] { return cluster_categories(projections, n, classes, seed); }});
 }
 
 }  // namespace

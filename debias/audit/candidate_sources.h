@@ -14,7 +14,8 @@ struct CandidateSource {
 };
 
 // Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts and measures of files,
-// columns, principal components of features. Candidates with a single value are left out. `rows` must outlive the result.
+// columns, principal components of features and clusters of them. Candidates with a single value are left out. `rows` must outlive the
+// result.
 std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t seed);
 
 // The features of the references: the mean colours of a 4 x 4 grid, the middle of the image, each side of the border, and the features.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "debias/audit/column_values.h"
 #include "debias/core/error.h"
@@ -62,8 +64,8 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 }  // namespace
 
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
-  const FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
-                                                TableRowOptions().label(options.label));
+  FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
+                                          TableRowOptions().label(options.label));
   FolderAudit done{folder_of(table, options), {}, {}, {}, {}, seed};
   AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;
@@ -71,9 +73,8 @@ FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progres
   done.rows.labels = drawn.labels;
   done.rows.dimensions = table.vectors.dimensions();
   done.rows.embeddings.resize(drawn.rows.size() * static_cast<size_t>(done.rows.dimensions));
-  for (size_t row = 0; row < drawn.rows.size(); ++row) {
-    table.vectors.read(drawn.rows[row], 1, done.rows.embeddings.data() + static_cast<int64_t>(row) * done.rows.dimensions);
-  }
+  table.vectors.read_places(drawn.rows, done.rows.embeddings.data());
+  done.vectors = std::make_shared<const FeatureVectors>(std::move(table.vectors));
   for (const AuditColumn& column : done.folder.columns) {
     AuditColumn own{column.name, {}};
     for (const int64_t row : drawn.rows) own.values.push_back(column.values[static_cast<size_t>(row)]);

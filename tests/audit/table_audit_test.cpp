@@ -2,6 +2,7 @@
 #include "debias/audit/table_audit.h"
 #include "debias/audit/column_values.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +56,52 @@ TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsNot)
   const auto first = std::ranges::find(result.findings, "direction 1", [](const AuditFinding& f) { return f.candidate.name; });
   ASSERT_NE(first, result.findings.end());
   EXPECT_EQ(first->verdict, AuditVerdict::kPredictive);  // the class is what varies most
-  EXPECT_THAT(not_detectable(result), testing::Contains(HasSubstr("a direction is predictive at most")));
+  EXPECT_THAT(not_detectable(result), testing::Contains(HasSubstr("a direction or a cluster is predictive at most")));
   EXPECT_GT(first->reference, 0.7);
+}
+
+// Four heaps of features: a class and a mark that goes with it for nine rows of ten. Within a class, the clusters tell the mark.
+class ClusterAuditTest : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 600, kDimensions = 12;
+
+  ClusterAuditTest() {
+    Random random({.seed = 21});
+    std::vector<float> z;
+    std::ofstream csv(folder_ / "c.csv");
+    csv << "path,label,split\n";
+    for (int64_t i = 0; i < kRows; ++i) {
+      const int64_t label = i % 2;
+      marks_.push_back(i % 20 < 18 ? label : 1 - label);
+      for (int64_t k = 0; k < kDimensions; ++k) {
+        z.push_back(static_cast<float>(random.normal() + (k == 0 ? 8.0 * static_cast<double>(marks_.back()) : 0)));
+      }
+      csv << "p" << i << "," << (label == 0 ? "ape" : "bee") << "," << (i < 480 ? "train" : "test") << "\n";
+    }
+    write_npy(folder_ / "z.npy", DType::kFloat32, {kRows, kDimensions}, z.data());
+  }
+
+  TemporaryFolder folder_;
+  std::vector<int64_t> marks_;
+};
+
+TEST_F(ClusterAuditTest, ClustersShowARareMarkWithinAClassForTheRowsOfAllSplits) {
+  const FolderAudit audit = audit_table({folder_ / "z.npy", folder_ / "c.csv", {}, "", "", ""}, 0);
+  const auto clusters = std::ranges::find(audit.result.findings, "clusters", [](const AuditFinding& f) { return f.candidate.name; });
+  ASSERT_NE(clusters, audit.result.findings.end());
+  EXPECT_EQ(clusters->verdict, AuditVerdict::kPredictive);
+  EXPECT_TRUE(clusters->candidate.is(FeatureProperty::kClusters));
+  EXPECT_NEAR(clusters->accuracy, 0.9, 0.01);
+  EXPECT_TRUE(clusters->assignable);
+  EXPECT_THAT(note_of(*clusters), HasSubstr("do not correct by them"));
+  const std::string csv = bias_file(audit, "clusters");
+  int64_t right = 0, right_of_test = 0;
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    const bool found = csv.find(fmt::format("\np{},{},{},", i, i % 2 == 0 ? "ape" : "bee", marks_[i] == 0 ? "ape" : "bee")) != csv.npos;
+    (i < 480 ? right : right_of_test) += found ? 1 : 0;
+  }
+  EXPECT_GT(right, 470);
+  EXPECT_GT(right_of_test, 115);
 }
 
 TEST_F(TableAuditTest, ValuesAreGivenForTheRowsOfAllSplits) {
