@@ -89,7 +89,7 @@ def augmented(pixels, generator):
     return padded[torch.arange(len(pixels))[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-def judged(images, texts, pixels, labels, words):
+def evaluated(images, texts, pixels, labels, words):
     images.eval()
     with torch.no_grad():
         rows = torch.nn.functional.normalize(torch.cat([images(part) for part in pixels.split(1000)]), dim=1)
@@ -122,7 +122,8 @@ def trained(method, temperature, seed, data, options):
             schedule.step()
     found = {"method": method, "temperature": temperature, "seed": seed, "loss": round(value.item(), 4)}
     for split, (pixels_of, labels_of) in (("valid", valid), ("test", test)):
-        found.update({f"{split}.{name}": round(number, 4) for name, number in judged(images, texts, pixels_of, labels_of, words).items()})
+        of_split = evaluated(images, texts, pixels_of, labels_of, words)
+        found.update({f"{split}.{name}": round(number, 4) for name, number in of_split.items()})
     print(json.dumps(found), flush=True)
     return found
 

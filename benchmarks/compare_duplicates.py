@@ -65,7 +65,7 @@ def planted(options, folder):
     return truth
 
 
-def judged(found, truth):
+def evaluated(found, truth):
     right = found & set(truth)
     recall = {kind: sum(truth[pair] == kind for pair in right) / sum(each == kind for each in truth.values()) for kind in KINDS}
     return {"recall": round(len(right) / len(truth), 4), "precision": round(len(right) / max(1, len(found)), 4), "pairs": len(found),
@@ -87,7 +87,7 @@ def of_debias(options, folder, work, truth):
     end = time.perf_counter()
     rows = list(csv.DictReader(open(work / "pairs.csv", encoding="utf-8")))
     found = {frozenset((row["a"], row["b"])) for row in rows if row["kind"] == "duplicate"}
-    print(json.dumps({"method": "debias pairs", **judged(found, truth), "embed_s": round(embedded - start, 1), "pairs_s": round(end - embedded, 1)}),
+    print(json.dumps({"method": "debias pairs", **evaluated(found, truth), "embed_s": round(embedded - start, 1), "pairs_s": round(end - embedded, 1)}),
           flush=True)
 
 
@@ -99,7 +99,7 @@ def of_cosine(work, truth):
     rows = []
     for threshold in (0.9, *numpy.arange(0.8, 0.999, 0.01)):
         above = zip(*numpy.nonzero(numpy.triu(scores > threshold, 1)))
-        rows.append({"method": "cosine", "threshold": round(float(threshold), 3), **judged({frozenset((names[a], names[b])) for a, b in above}, truth)})
+        rows.append({"method": "cosine", "threshold": round(float(threshold), 3), **evaluated({frozenset((names[a], names[b])) for a, b in above}, truth)})
     print(json.dumps(rows[0]), flush=True)
     print(json.dumps({**max(rows, key=f1), "chosen": "in hindsight"}), flush=True)
 
@@ -119,7 +119,7 @@ def of_hashes(folder, truth):
             if distance == 10:
                 taken = time.perf_counter() - start
             found = {frozenset((a, b)) for a, others in duplicates.items() for b in others}
-            rows.append({"method": f"imagededup {name}", "threshold": distance, **judged(found, truth)})
+            rows.append({"method": f"imagededup {name}", "threshold": distance, **evaluated(found, truth)})
         print(json.dumps({**rows[0], "seconds": round(taken, 1)}), flush=True)
         print(json.dumps({**max(rows, key=f1), "chosen": "in hindsight"}), flush=True)
 

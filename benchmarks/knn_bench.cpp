@@ -1,4 +1,4 @@
-// kNN judging, 50,000 gallery rows x 512: against the usual composition in torch (chunks of 256 queries, product, topk, sums of one-hot
+// kNN evaluation, 50,000 gallery rows x 512: against the usual composition in torch (chunks of 256 queries, product, topk, sums of one-hot
 // votes). Both are timed in turn on the same features; first their predictions are compared.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>

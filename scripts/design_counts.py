@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/design_counts.py [FOLDER]: counts by which the design is judged, of the working tree or of another checkout in FOLDER.
+"""scripts/design_counts.py [FOLDER]: counts by which the design is evaluated, of the working tree or of another checkout in FOLDER.
 
 Option text below the door: calls that read a recipe's text (.text(), to_yaml, parse_yaml, find("...")) outside debias/core, which has the
 types of that text, and outside the readers of recipes, sweeps and the run's own files, which are the door. Fewer is better everywhere.

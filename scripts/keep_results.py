@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scripts/keep_results.py [--curves] SWEEP: the last epoch's metrics of each finished run of a sweep's output, a JSON object a line, on
-standard output; with --curves, those of each epoch that was judged. With them the minutes that the run had trained by then, and, where
-geometry was judged, mean and standard deviation of the cosines of pairs.
+standard output; with --curves, those of each epoch that was evaluated. With them the minutes that the run had trained by then, and, where
+geometry was evaluated, mean and standard deviation of the cosines of pairs.
 
 What docs/results/*.jsonl are made of: small enough to keep, where checkpoints are not.
 """
@@ -50,7 +50,7 @@ def main():
         if run["state"] == "finished":
             epochs = kept_epochs(sweep / run["name"], curves)
             if not epochs:
-                hint = "was judged; leave --curves out" if curves else "has metrics; train it again with --overwrite"
+                hint = "was evaluated; leave --curves out" if curves else "has metrics; train it again with --overwrite"
                 print(f"{run['name']}: no epoch {hint}", file=sys.stderr)
                 return 1
             folder = sweep / run["name"]

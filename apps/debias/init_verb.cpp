@@ -100,10 +100,10 @@ int run_init(const InitArguments& arguments) {
   const Config labels = label_columns(arguments);
   const FolderSurvey survey = survey_folder(arguments.folder, labels, *terminal_progress());
   if (!arguments.json) print_lines(survey_text(survey, arguments.folder));
-  if (!survey.judged_bad.empty()) {
+  if (!survey.evaluated_bad.empty()) {
     if (arguments.json) print_json(survey_json(survey));
     throw data_error("init: {} of the images for evaluation are damaged, first {}: repair or remove them; no recipe was written",
-                     survey.judged_bad.size(), survey.judged_bad[0].path);
+                     survey.evaluated_bad.size(), survey.evaluated_bad[0].path);
   }
   named.goal = chosen_goal(asked, survey);
   terminal_log()->info("measuring training steps");

@@ -68,7 +68,7 @@ std::string table_of(const EvaluationRecord& record) {
     const auto task = std::ranges::find_if(record.tasks, [&](const EvaluatedTask& one) { return one.has(metric); });
     const auto& [low, high] = record.intervals.at(metric);
     table += fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} evaluated, most frequent class {:.2f}, C {}\n", metric, 100 * value,
-                         100 * low, 100 * high, task->judged, 100 * task->majority, list_of(task->C));
+                         100 * low, 100 * high, task->evaluated, 100 * task->majority, list_of(task->C));
   }
   return table;
 }
@@ -151,9 +151,9 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   const auto progress = terminal_progress();
   const LoadedRun& first = runs.front().run;
   const EvaluationInput input = task_input(runs, arguments, *progress, *log);
-  EvaluationResult result = EvaluationCache(input, *progress).judge(chosen);
+  EvaluationResult result = EvaluationCache(input, *progress).evaluate(chosen);
   for (const auto& note : result.notes) log->warn("eval: " + note);
-  const EvaluationRecord record = with_judged(result.record, first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
+  const EvaluationRecord record = with_evaluated(result.record, first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", first.checkpoint}, {"epoch", record.epoch}};
     out["protocols"][chosen.name] = to_json(record);

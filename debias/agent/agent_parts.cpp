@@ -81,32 +81,32 @@ Agent make_agent(const AgentRecipe& recipe, int64_t actions) {
                recipe.make_objective());
 }
 
-JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
-                    const std::function<void(Environments&, const JudgedState&)>& each_step) {
-  JudgedReturns judged;
+EvaluatedReturns evaluate_agent(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
+                                const std::function<void(Environments&, const EvaluatedState&)>& each_step) {
+  EvaluatedReturns evaluated;
   std::vector<uint8_t> seen;
   for (int64_t episode = 0; episode < episodes; ++episode) {
-    JudgedState state{.episode = episode};
+    EvaluatedState state{.episode = episode};
     environments.now([&](Environments& all) {
-      all.judged.begin(episode);
-      seen = all.judged.observation();
+      all.evaluated.begin(episode);
+      seen = all.evaluated.observation();
       if (each_step) each_step(all, state);
     });
     for (EnvironmentStep step; !step.is_last && !step.diverged;) {
       const at::Tensor action = agent.act(centre_crop(seen, shape));
       environments.now([&](Environments& all) {
-        step = all.judged.step({action.data_ptr<float>(), static_cast<size_t>(action.numel())});
+        step = all.evaluated.step({action.data_ptr<float>(), static_cast<size_t>(action.numel())});
         if (step.diverged) return;
-        seen = all.judged.observation();
+        seen = all.evaluated.observation();
         state.control_step += step.control_steps;
         state.reward += step.reward;
         if (each_step) each_step(all, state);
       });
-      if (step.diverged) ++judged.diverged;
+      if (step.diverged) ++evaluated.diverged;
     }
-    judged.returns.push_back(state.reward);
+    evaluated.returns.push_back(state.reward);
   }
-  return judged;
+  return evaluated;
 }
 
 double mean_of(const std::vector<double>& values) {

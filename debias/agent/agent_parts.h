@@ -23,7 +23,7 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions);
 Agent make_agent(const AgentRecipe& recipe, int64_t actions);
 
 // State of an evaluated episode.
-struct JudgedState {
+struct EvaluatedState {
   int64_t episode = 0;
   int64_t control_step = 0;
   double reward = 0;  // undiscounted, up to here
@@ -31,12 +31,12 @@ struct JudgedState {
 
 // Returns of `episodes` episodes of the evaluated environment, with the policy's centre; `each_step` sees every state that is drawn, in the
 // environments' thread.
-struct JudgedReturns {
+struct EvaluatedReturns {
   std::vector<double> returns;  // undiscounted; of an episode that the simulation ended, up to there
   int64_t diverged = 0;         // episodes that the simulation ended early
 };
-JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
-                    const std::function<void(Environments&, const JudgedState&)>& each_step = {});
+EvaluatedReturns evaluate_agent(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
+                                const std::function<void(Environments&, const EvaluatedState&)>& each_step = {});
 
 double mean_of(const std::vector<double>& values);
 double deviation_of(const std::vector<double>& values);  // of a sample; 0 of one

@@ -51,7 +51,7 @@ void trial_step(Agent& agent, EnvironmentThread& environments, const AgentBatch&
 }
 
 double seconds_per_step(const AgentRecipe& recipe) {
-  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged));
+  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kEvaluated));
   int64_t actions = 0;
   std::vector<uint8_t> seen;
   environments.now([&](Environments& all) {
@@ -78,7 +78,7 @@ AgentPlan plan_agent(const AgentRecipe& recipe) {
 }
 
 void try_environments(const AgentRecipe& recipe) {
-  const EnvironmentThread made(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged));
+  const EnvironmentThread made(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kEvaluated));
 }
 
 void time_steps(const AgentRecipe& recipe, AgentPlan& plan) {

@@ -67,7 +67,7 @@ class Speed {
 // Agent and environment, built before the run's folder, so that a failure to draw or allocate leaves no folder.
 struct AgentParts {
   explicit AgentParts(const AgentRecipe& recipe)
-      : environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged)),
+      : environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kEvaluated)),
         actions(actions_of_task()),
         shape(batch_shape(recipe, actions)),
         replay(replay_that_fits(recipe)),
@@ -107,18 +107,18 @@ class ReturnsOfEpisodes final : public EpochObserver {
     const int64_t episodes = recipe_.evaluate.episodes(), whole = episodes * kControlSteps;
     run_.progress.begin("evaluation", whole);
     int64_t done = 0;
-    const JudgedReturns judged =
-        judge(parts_.agent, parts_.environments, parts_.shape, episodes, [&](Environments&, const JudgedState& state) {
+    const EvaluatedReturns evaluated =
+        evaluate_agent(parts_.agent, parts_.environments, parts_.shape, episodes, [&](Environments&, const EvaluatedState& state) {
           run_.progress.advance(std::min(++done * recipe_.action_repeat(), whole), fmt::format("episode {}", state.episode + 1));
         });
     run_.progress.end();
-    if (judged.diverged > 0) {
-      run_.log.warn(
-          fmt::format("{} of {} evaluation episodes ended in a non-finite state; their returns count up to it", judged.diverged, episodes));
+    if (evaluated.diverged > 0) {
+      run_.log.warn(fmt::format("{} of {} evaluation episodes ended in a non-finite state; their returns count up to it",
+                                evaluated.diverged, episodes));
     }
-    return {{kReturnMean, mean_of(judged.returns)},
-            {"test.return_std", deviation_of(judged.returns)},
-            {"test.diverged", static_cast<double>(judged.diverged)}};
+    return {{kReturnMean, mean_of(evaluated.returns)},
+            {"test.return_std", deviation_of(evaluated.returns)},
+            {"test.diverged", static_cast<double>(evaluated.diverged)}};
   }
 
  private:

@@ -4,9 +4,9 @@
 
 namespace debias {
 
-EnvironmentThread::EnvironmentThread(const EnvironmentOptions& trained, const EnvironmentOptions& judged) {
+EnvironmentThread::EnvironmentThread(const EnvironmentOptions& trained, const EnvironmentOptions& evaluated) {
   auto made = std::make_shared<std::promise<void>>();
-  thread_ = std::thread([this, trained, judged, made] { serve(trained, judged, *made); });
+  thread_ = std::thread([this, trained, evaluated, made] { serve(trained, evaluated, *made); });
   try {
     made->get_future().get();
   } catch (...) {
@@ -35,11 +35,11 @@ std::future<void> EnvironmentThread::later(std::function<void(Environments&)> wo
   return done;
 }
 
-void EnvironmentThread::serve(const EnvironmentOptions& trained, const EnvironmentOptions& judged, std::promise<void>& made) {
+void EnvironmentThread::serve(const EnvironmentOptions& trained, const EnvironmentOptions& evaluated, std::promise<void>& made) {
   bool is_made = false;
   try {
     const EglContext context;
-    PixelEnvironment first(trained), second(judged);
+    PixelEnvironment first(trained), second(evaluated);
     Environments environments{first, second, context.renderer()};
     is_made = true;
     made.set_value();

@@ -16,13 +16,13 @@ namespace debias {
 
 struct Environments {
   PixelEnvironment& trained;  // in
-  PixelEnvironment& judged;
+  PixelEnvironment& evaluated;
   std::string renderer;
 };
 
 class EnvironmentThread {
  public:
-  EnvironmentThread(const EnvironmentOptions& trained, const EnvironmentOptions& judged);  // throws what making them throws
+  EnvironmentThread(const EnvironmentOptions& trained, const EnvironmentOptions& evaluated);  // throws what making them throws
   ~EnvironmentThread();
   EnvironmentThread(const EnvironmentThread&) = delete;
   EnvironmentThread& operator=(const EnvironmentThread&) = delete;
@@ -32,7 +32,7 @@ class EnvironmentThread {
   void now(const std::function<void(Environments&)>& work) { later(work).get(); }
 
  private:
-  void serve(const EnvironmentOptions& trained, const EnvironmentOptions& judged, std::promise<void>& made);
+  void serve(const EnvironmentOptions& trained, const EnvironmentOptions& evaluated, std::promise<void>& made);
   void work_until_ended(Environments& environments);
 
   std::mutex mutex_;

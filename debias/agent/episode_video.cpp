@@ -29,7 +29,7 @@ Image EpisodeVideo::drawn(MujocoModel& model) {
   return frame;
 }
 
-void EpisodeVideo::take(PixelEnvironment& played, const JudgedState& state) {
+void EpisodeVideo::take(PixelEnvironment& played, const EvaluatedState& state) {
   steps_ = played.steps_per_episode();
   const bool still = is_still(states_++, steps_);
   if (!still && !all_) return;

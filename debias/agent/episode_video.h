@@ -14,7 +14,7 @@
 namespace debias {
 
 class PixelEnvironment;
-struct JudgedState;
+struct EvaluatedState;
 
 enum class VideoFrames { kStills, kAll };  // those that keep() writes, or those of all states, which write() needs
 
@@ -23,7 +23,7 @@ class EpisodeVideo {
   EpisodeVideo(Look look, VideoFrames frames) : look_(look), all_(frames == VideoFrames::kAll) {}
 
   // Adds the next state of one episode, larger than an agent sees it. Call it in the thread that draws, as end_of_drawing().
-  void take(PixelEnvironment& played, const JudgedState& state);
+  void take(PixelEnvironment& played, const EvaluatedState& state);
   void end_of_drawing() { renderer_.reset(); }
 
   void write(const VideoWriter& writer) const;  // in real time

@@ -123,7 +123,7 @@ AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress) {
     const bool fine = sources[j].candidate.kind == CandidateKind::kCell && place->width * kFineGrid == 1;
     if (fine) result.fine_cells.push_back(test.accuracy[j]);
   }
-  judge_excess(excess_input(rows, labelled, sources, test, seed), findings);
+  evaluate_excess(excess_input(rows, labelled, sources, test, seed), findings);
   std::vector<std::pair<AuditFinding, size_t>> sorted;
   for (size_t j = 0; j < findings.size(); ++j) sorted.emplace_back(findings[j], j);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return stronger(a.first, b.first); });

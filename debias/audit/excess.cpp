@@ -141,7 +141,7 @@ void attribute_effects(std::vector<AuditFinding>& findings) {
 
 double explained(double accuracy, double reference) { return (accuracy - reference) / std::max(1e-9, 1 - reference); }
 
-void judge_excess(const ExcessInput& input, std::vector<AuditFinding>& findings) {
+void evaluate_excess(const ExcessInput& input, std::vector<AuditFinding>& findings) {
   const std::map<double, double> grids = grid_references(findings);
   const double global = best_global(findings);
   for (AuditFinding& finding : findings) {

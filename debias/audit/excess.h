@@ -30,7 +30,7 @@ struct ExcessInput {
 };
 
 // Sets reference and verdict of every finding. All findings of one grid must be present.
-void judge_excess(const ExcessInput& input, std::vector<AuditFinding>& findings);
+void evaluate_excess(const ExcessInput& input, std::vector<AuditFinding>& findings);
 
 // The share of the reference's errors that the accuracy explains.
 double explained(double accuracy, double reference);

@@ -17,7 +17,7 @@ namespace debias {
 
 struct Task;
 
-enum class Episodes : uint16_t { kTraining = 0, kJudged = 1 };  // which draw different first states
+enum class Episodes : uint16_t { kTraining = 0, kEvaluated = 1 };  // which draw different first states
 
 struct EnvironmentOptions {
   const Task* task = nullptr;

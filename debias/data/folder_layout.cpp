@@ -71,9 +71,9 @@ FolderLayout find_layout(const std::string& root) {
   }
   const size_t loose = list_images_directly_in(root).size();
   const bool has_splits = !layout.train.empty();
-  const bool has_judged = !layout.valid.empty() || !layout.test.empty();
-  if (others.empty() && !has_splits && !has_judged && loose == 0) refuse_empty(root, layout.not_read);
-  if (!has_splits && has_judged && others.empty()) {
+  const bool has_evaluated = !layout.valid.empty() || !layout.test.empty();
+  if (others.empty() && !has_splits && !has_evaluated && loose == 0) refuse_empty(root, layout.not_read);
+  if (!has_splits && has_evaluated && others.empty()) {
     throw FileError(root, fmt::format("has {}, but no folder `train` to train on", shown_names(list_folders(root), 5)));
   }
   if (!has_splits) {

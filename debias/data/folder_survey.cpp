@@ -19,7 +19,7 @@ namespace debias {
 namespace {
 
 constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training images, held out
-constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 images is known to about 15 points
+constexpr double kEvaluatedConflicting = 30;              // an accuracy over 30 images is known to about 15 points
 constexpr int64_t kSeeds = 100;
 constexpr int64_t kLeastOfGroup = 4;  // training images on average; with fewer, frequencies of groups are those of single images
 
@@ -41,15 +41,15 @@ Config hold_out_section(const std::string& root, const std::string& folder, cons
   return section((std::filesystem::path(root) / folder).string(), labels);
 }
 
-bool can_judge(const Dataset& judged, const Dataset& train) {
-  return judged.info().class_names.empty() == train.info().class_names.empty() &&
-         judged.info().bias_names.empty() == train.info().bias_names.empty();
+bool can_evaluate(const Dataset& evaluated, const Dataset& train) {
+  return evaluated.info().class_names.empty() == train.info().class_names.empty() &&
+         evaluated.info().bias_names.empty() == train.info().bias_names.empty();
 }
 
 double held_out_share(const DataCheck& train) {
   const int64_t conflicting = conflicting_count(train.bias_table);
   if (conflicting == 0) return kLeastShare;
-  const double share = std::clamp(kJudgedConflicting / static_cast<double>(conflicting), kLeastShare, kLargestShare);
+  const double share = std::clamp(kEvaluatedConflicting / static_cast<double>(conflicting), kLeastShare, kLargestShare);
   return std::ceil(20 * share) / 20;  // a round number
 }
 
@@ -74,16 +74,16 @@ void hold_out(const Dataset& train, FolderSurvey& survey) {
   for (int64_t seed = 0; seed < kSeeds; ++seed) {
     const auto parts = partition_hold_out(labels, survey.hold_out, static_cast<uint64_t>(seed));
     std::vector<BadFile> bad = bad_held_out(train, parts.held_out, survey.train_check.bad_files);
-    if (seed == 0 || bad.size() < survey.judged_bad.size()) {
+    if (seed == 0 || bad.size() < survey.evaluated_bad.size()) {
       best = seed;
-      survey.judged_bad = std::move(bad);
+      survey.evaluated_bad = std::move(bad);
     }
-    if (survey.judged_bad.empty()) break;
+    if (survey.evaluated_bad.empty()) break;
   }
   survey.train.set("hold_out", Config::integer(survey.hold_out));
   if (best != 0) survey.train.set("seed", Config::integer(best));
-  survey.judged = survey.train;
-  survey.judged.set("split", Config::string("held_out"));
+  survey.evaluated = survey.train;
+  survey.evaluated.set("split", Config::string("held_out"));
 }
 
 }  // namespace
@@ -125,17 +125,17 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   }
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
-    const Config judged = split_section(root, folder, labels);
-    std::shared_ptr<const Dataset> dataset = read_data(judged).make_images();
-    if (!can_judge(*dataset, *train)) {
+    const Config evaluated = split_section(root, folder, labels);
+    std::shared_ptr<const Dataset> dataset = read_data(evaluated).make_images();
+    if (!can_evaluate(*dataset, *train)) {
       survey.remarks.push_back(fmt::format("{} has no labels or bias labels to evaluate with, so images of {} are held out instead", folder,
                                            survey.layout.train));
       continue;
     }
     const MappedDataset mapped = map_to_table(std::move(dataset), name_table(*train), UnknownNames::kRefuse);
-    survey.judged = judged;
-    survey.judged_check = check_data(*mapped.dataset, 0, progress);
-    survey.judged_bad = survey.judged_check->bad_files;
+    survey.evaluated = evaluated;
+    survey.evaluated_check = check_data(*mapped.dataset, 0, progress);
+    survey.evaluated_bad = survey.evaluated_check->bad_files;
     return survey;
   }
   survey.train = hold_out_section(root, survey.layout.train, labels);

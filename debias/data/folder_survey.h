@@ -18,12 +18,12 @@ namespace debias {
 
 struct FolderSurvey {
   FolderLayout layout;
-  Config train, judged;                   // the `data.train` and `data.test` of a recipe
-  DataCheck train_check;                  // covers every training image, also the held-out ones
-  std::optional<DataCheck> judged_check;  // covers a folder of its own, with the names of training; empty if images are held out
+  Config train, evaluated;                   // the `data.train` and `data.test` of a recipe
+  DataCheck train_check;                     // covers every training image, also the held-out ones
+  std::optional<DataCheck> evaluated_check;  // covers a folder of its own, with the names of training; empty if images are held out
   int64_t hold_out = 0;
-  std::vector<BadFile> judged_bad;   // damaged files among those that would be evaluated
-  std::vector<std::string> remarks;  // one line each: what was ignored, and why images are held out
+  std::vector<BadFile> evaluated_bad;  // damaged files among those that would be evaluated
+  std::vector<std::string> remarks;    // one line each: what was ignored, and why images are held out
 
   bool has_labels() const { return train_check.class_names.size() > 1; }
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }

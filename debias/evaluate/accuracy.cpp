@@ -99,17 +99,17 @@ int64_t count_classes(const Dataset& train, const std::string& who) {
   return std::max(highest + 1, static_cast<int64_t>(train.info().class_names.size()));
 }
 
-void require_labels(const Dataset& judged, int64_t classes, const std::string& who) {
+void require_labels(const Dataset& evaluated, int64_t classes, const std::string& who) {
   bool labelled = false;
-  for (int64_t i = 0; i < judged.size(); ++i) {
-    const int64_t label = judged.label(i);
+  for (int64_t i = 0; i < evaluated.size(); ++i) {
+    const int64_t label = evaluated.label(i);
     labelled = labelled || label != kUnknown;
     if (label >= classes) {
-      throw data_error("{}: sample {} of {} ({}) is of class {}, the training set has classes 0 to {}", who, i, split_text(judged),
-                       judged.source(i), class_text(judged, label), classes - 1);
+      throw data_error("{}: sample {} of {} ({}) is of class {}, the training set has classes 0 to {}", who, i, split_text(evaluated),
+                       evaluated.source(i), class_text(evaluated, label), classes - 1);
     }
   }
-  if (!labelled) throw data_error("{}: {} has no labels to be evaluated by", who, split_text(judged));
+  if (!labelled) throw data_error("{}: {} has no labels to be evaluated by", who, split_text(evaluated));
 }
 
 }  // namespace debias

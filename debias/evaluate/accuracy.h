@@ -46,6 +46,6 @@ std::string class_text(const Dataset& dataset, int64_t label);
 // labels; one class only (the class is named, and how many images have no label).
 int64_t count_classes(const Dataset& train, const std::string& who);
 // Data errors: no labels; a label that is not one of `classes`.
-void require_labels(const Dataset& judged, int64_t classes, const std::string& who);
+void require_labels(const Dataset& evaluated, int64_t classes, const std::string& who);
 
 }  // namespace debias

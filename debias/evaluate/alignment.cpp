@@ -146,10 +146,10 @@ void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names
 }
 
 // Names of the bias labels: training's, else those of the evaluated sets in their order.
-std::vector<std::string> bias_names(const Dataset& train, const std::vector<const Dataset*>& judged) {
+std::vector<std::string> bias_names(const Dataset& train, const std::vector<const Dataset*>& evaluated) {
   std::vector<std::string> names = train.info().bias_names;
   if (!names.empty()) return names;
-  for (const Dataset* dataset : judged) {
+  for (const Dataset* dataset : evaluated) {
     for (const auto& name : dataset->info().bias_names) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -197,12 +197,12 @@ Config Field<AlignedChoice>::emit(const AlignedChoice& choice) {
 
 }  // namespace options_detail
 
-Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice) {
+Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& evaluated, const AlignedChoice& choice) {
   const int64_t trained_biases = count_values(train, &Dataset::bias);
-  int64_t judged_biases = 0;
-  for (const Dataset* dataset : judged) judged_biases = std::max(judged_biases, count_values(*dataset, &Dataset::bias));
+  int64_t evaluated_biases = 0;
+  for (const Dataset* dataset : evaluated) evaluated_biases = std::max(evaluated_biases, count_values(*dataset, &Dataset::bias));
   const Names classes = names_of("class", train.info().class_names, count_values(train, &Dataset::label));
-  const Names biases = names_of("bias label", bias_names(train, judged), std::max(trained_biases, judged_biases));
+  const Names biases = names_of("bias label", bias_names(train, evaluated), std::max(trained_biases, evaluated_biases));
   const Table table = count_pairs(train, classes.names.size(), biases.names.size());
   const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
   Alignment alignment;
@@ -212,7 +212,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   } else if (rule == AlignedRule::kMajority && trained_biases > 0) {
     alignment.by = "majority";
     alignment.map = AlignmentMap(most_frequent(table, classes, biases, alignment.notes));
-  } else if (rule == AlignedRule::kMajority && judged_biases > 0) {
+  } else if (rule == AlignedRule::kMajority && evaluated_biases > 0) {
     alignment.notes.push_back(
         "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
   } else if (rule == AlignedRule::kLabel) {
@@ -220,7 +220,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
     alignment.map = AlignmentMap::by_label(std::ssize(classes.names));
   }
   alignment.biases_of_class = by_name(alignment.map, classes, biases);
-  for (const Dataset* dataset : judged) alignment.judged.push_back(renumbered(alignment.map, biases, dataset->info().bias_names));
+  for (const Dataset* dataset : evaluated) alignment.evaluated.push_back(renumbered(alignment.map, biases, dataset->info().bias_names));
   if (alignment.map.empty()) return alignment;
   const Shares shares = aligned_shares(alignment.map, table);
   note_classes_without(alignment.map, train, classes, alignment.notes);

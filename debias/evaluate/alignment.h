@@ -48,17 +48,17 @@ struct Field<AlignedChoice> {
 }  // namespace options_detail
 
 struct Alignment : AlignedValues {
-  AlignmentMap map;                  // by training's numbers of the bias labels; empty: nothing is aligned
-  std::vector<AlignmentMap> judged;  // the same map by the numbers of each evaluated set, in their order
+  AlignmentMap map;                     // by training's numbers of the bias labels; empty: nothing is aligned
+  std::vector<AlignmentMap> evaluated;  // the same map by the numbers of each evaluated set, in their order
 };
 
-// `judged` gives the names of bias labels if the training set has none. Sets with another numbering are mapped by names. Usage
+// `evaluated` gives the names of bias labels if the training set has none. Sets with another numbering are mapped by names. Usage
 // error on a class or bias label that is not known, with the nearest name. If a majority is requested and the training set has no bias
 // labels, nothing is aligned, and a note says so if an evaluated set has some. Notes speak of classes with a training image only.
 //
 // By majority, a note says where one bias label is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
 // q = share_by_chance = sum over classes c of P(c) P(bias label is aligned with c), C classes and n images of known class and bias label:
 // most frequent values of so few images say nothing.
-Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice);
+Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& evaluated, const AlignedChoice& choice);
 
 }  // namespace debias

@@ -122,9 +122,9 @@ PriorEstimate class_prior_from_views(const at::Tensor& rows) {
         "collapsed");
   }
   const std::vector<float> thresholds = deciles(pilot);
-  const at::Tensor judged = unit.index_select(0, places(rows.size(0), false));
-  const Tails tails = tails_above(thresholds, judged);
-  const double n = static_cast<double>(judged.size(0)), budget = std::log(2 * kThresholds / kMiss);
+  const at::Tensor evaluated = unit.index_select(0, places(rows.size(0), false));
+  const Tails tails = tails_above(thresholds, evaluated);
+  const double n = static_cast<double>(evaluated.size(0)), budget = std::log(2 * kThresholds / kMiss);
   PriorEstimate estimate{.method = PriorMethod::kViews, .tau_plus = 1, .images = rows.size(0), .threshold = thresholds.front()};
   for (size_t k = 0; k < thresholds.size(); ++k) {
     const double most = chernoff_bound(tails.random[k], n / 2, budget, 1), least = chernoff_bound(tails.views[k], n, budget, 0);

@@ -14,7 +14,7 @@ namespace debias {
 namespace {
 
 constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
-constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it judges
+constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it evaluates
 
 // Those with a value, as the record has them.
 std::vector<std::string> names_in_order(const EvaluationResult& result) {
@@ -43,7 +43,7 @@ const Features& EvaluationCache::of(const std::string& name, const std::shared_p
 
 const Features& EvaluationCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
 
-const EvaluationResult& EvaluationCache::judge(const ChosenProtocol& protocol) {
+const EvaluationResult& EvaluationCache::evaluate(const ChosenProtocol& protocol) {
   const auto& entry = protocol_for(input_.samples(), protocol.entry->name);
   const std::string key = entry.name + " " + protocol.section.to_json().dump();
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
@@ -56,8 +56,8 @@ const EvaluationResult& EvaluationCache::judge(const ChosenProtocol& protocol) {
   return results_.emplace(key, std::move(result)).first->second;
 }
 
-std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
-  std::vector<JudgedSplit> splits;
+std::vector<EvaluatedSplit> evaluated_splits(const EvaluationInput& input) {
+  std::vector<EvaluatedSplit> splits;
   if (input.valid != nullptr) splits.push_back({"valid", input.valid});
   if (input.test != nullptr) splits.push_back({"test", input.test});
   return splits;
@@ -68,10 +68,10 @@ const Alignment& EvaluationCache::alignment() { return alignment(protocols_.of("
 const Alignment& EvaluationCache::alignment(const AlignedChoice& choice) {
   const std::string key = options_detail::Field<AlignedChoice>::emit(choice).to_json().dump();
   if (const auto found = alignments_.find(key); found != alignments_.end()) return found->second;
-  const auto splits = judged_splits(input_);
-  std::vector<const Dataset*> judged;
-  for (const auto& split : splits) judged.push_back(split.dataset.get());
-  return alignments_.emplace(key, decide_alignment(*input_.train, judged, choice)).first->second;
+  const auto splits = evaluated_splits(input_);
+  std::vector<const Dataset*> evaluated;
+  for (const auto& split : splits) evaluated.push_back(split.dataset.get());
+  return alignments_.emplace(key, decide_alignment(*input_.train, evaluated, choice)).first->second;
 }
 
 std::vector<std::string> EvaluationCache::unsaid(const std::vector<std::string>& notes) {
@@ -90,18 +90,18 @@ EvaluationRecord describe(const std::string& protocol, const EvaluationInput& in
   record.options = resolved_options.to_json();
   record.class_count = classes;
   record.counts.emplace_back("train", input.train->size());
-  for (const auto& judged : judged_splits(input)) record.counts.emplace_back(judged.name, judged.dataset->size());
+  for (const auto& evaluated : evaluated_splits(input)) record.counts.emplace_back(evaluated.name, evaluated.dataset->size());
   return record;
 }
 
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result) {
   result.record.predictions = whose;
-  for (const auto& judged : judged_splits(input)) {
+  for (const auto& evaluated : evaluated_splits(input)) {
     std::vector<int64_t> labels;
-    for (int64_t i = 0; i < judged.dataset->size(); ++i) labels.push_back(judged.dataset->label(i));
-    const std::vector<int64_t>& predictions = result.predictions.at(judged.name);
-    result.record.classes[judged.name] = class_table(labels, predictions, classes, input.train->info().class_names);
-    result.record.marks[judged.name] = prediction_marks(*judged.dataset, predictions);
+    for (int64_t i = 0; i < evaluated.dataset->size(); ++i) labels.push_back(evaluated.dataset->label(i));
+    const std::vector<int64_t>& predictions = result.predictions.at(evaluated.name);
+    result.record.classes[evaluated.name] = class_table(labels, predictions, classes, input.train->info().class_names);
+    result.record.marks[evaluated.name] = prediction_marks(*evaluated.dataset, predictions);
   }
 }
 

@@ -33,12 +33,12 @@ class Sentences;
 
 // The evaluated texts of a run on sentences. Its pair of encoders (sentence_encoders.h) is EvaluationInput::encoder.
 struct SentenceInput {
-  struct Judged {
+  struct Evaluated {
     std::string split;
     std::shared_ptr<const Sentences> books;
   };
-  std::vector<Judged> judged;  // valid before test; either may be missing
-  int64_t batch_size = 0;      // of training
+  std::vector<Evaluated> evaluated;  // valid before test; either may be missing
+  int64_t batch_size = 0;            // of training
   // Vectors of texts, float32 [N, dimensions]: the encoder's, or those of several encoders, concatenated.
   std::function<at::Tensor(const std::vector<std::string>& texts)> embed;
   std::function<bool(const std::string& text)> knows;                  // whether the vocabulary has at least one word of the text
@@ -89,14 +89,14 @@ class EvaluationCache {
   EvaluationCache(const EvaluationInput& input, Progress& progress, ChosenProtocols protocols = {})
       : input_(input), progress_(progress), protocols_(std::move(protocols)) {}
   // Runs a protocol once per set of options. The second form takes the options of this call.
-  const EvaluationResult& judge(const ChosenProtocol& protocol);
-  const EvaluationResult& judge(const std::string& protocol) { return judge(protocols_.of(protocol)); }
+  const EvaluationResult& evaluate(const ChosenProtocol& protocol);
+  const EvaluationResult& evaluate(const std::string& protocol) { return evaluate(protocols_.of(protocol)); }
   const Features& train() { return of("train", input_.train); }
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
   // Which bias labels are aligned with which class, by the options of `groups` in this call: the same for every protocol. Its evaluated
-  // sets are judged_splits. The second form takes the choice of this call. Computed once per choice.
+  // sets are evaluated_splits. The second form takes the choice of this call. Computed once per choice.
   const Alignment& alignment();
   const Alignment& alignment(const AlignedChoice& choice);
   // The notes that were not requested before: a note on several protocols is given once, by the first.
@@ -115,11 +115,11 @@ class EvaluationCache {
 };
 
 // The evaluated sets: valid, if there is one, and test.
-struct JudgedSplit {
+struct EvaluatedSplit {
   std::string name;  // the prefix of its metrics
   std::shared_ptr<const Dataset> dataset;
 };
-std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
+std::vector<EvaluatedSplit> evaluated_splits(const EvaluationInput& input);
 
 // A record of the result's metrics, with options, classes and numbers of images. The protocol adds its own details.
 EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,

@@ -28,7 +28,7 @@ enum class Needs { kSamples, kLabels, kBiasValues };
 
 void require_labels(const EvaluationInput& input, const std::string& protocol) {
   const int64_t classes = count_classes(*input.train, protocol);
-  for (const auto& judged : judged_splits(input)) debias::require_labels(*judged.dataset, classes, protocol);
+  for (const auto& evaluated : evaluated_splits(input)) debias::require_labels(*evaluated.dataset, classes, protocol);
 }
 
 template <class Options>

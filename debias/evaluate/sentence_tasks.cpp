@@ -24,7 +24,7 @@ using Rows = std::vector<int64_t>;
 
 // A part of the rows, by which C is chosen: what is trained on, and what is scored.
 struct Choice {
-  Rows train, judged;
+  Rows train, evaluated;
 };
 
 Rows range(const Rows& rows, int64_t begin, int64_t end) { return {rows.begin() + begin, rows.begin() + end}; }
@@ -122,7 +122,7 @@ Fitted choose_and_fit(const LogisticRegression& regression, const Problems& prob
       double sum = 0;
       const int64_t first = column;
       for (const Choice& part : choices[g]) {
-        const at::Tensor rows = at::tensor(part.judged, at::kLong);
+        const at::Tensor rows = at::tensor(part.evaluated, at::kLong);
         const at::Tensor own = decisions.slice(1, column, column + P).index_select(0, rows);
         sum += score(problems.predicted(own), problems.labels().index_select(0, rows));
         column += P;
@@ -162,7 +162,8 @@ void require_folds(const SentenceSet& set) {
     throw data_error("eval: sentence set '{}' has {} texts to train on, ten folds need at least {}", set.name, n, 2 * kFolds);
 }
 
-void judge_by_folds(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, TaskResult& result, Progress& progress) {
+void evaluate_by_folds(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, TaskResult& result,
+                       Progress& progress) {
   const LogisticRegression regression(embed(set.train.texts));
   const Problems problems(set.train.labels, std::ssize(set.classes));
   const std::vector<Choice> outer = folds_of(drawn_order(std::ssize(set.train.texts), seed), kFolds);
@@ -177,15 +178,15 @@ void judge_by_folds(const SentenceSet& set, const EmbedTexts& embed, TaskMode mo
   const int64_t P = problems.of_choice();
   double sum = 0;
   for (size_t g = 0; g < outer.size(); ++g) {
-    const at::Tensor rows = at::tensor(outer[g].judged, at::kLong);
+    const at::Tensor rows = at::tensor(outer[g].evaluated, at::kLong);
     const auto column = static_cast<int64_t>(g) * P;
     sum += accuracy_of(problems.predicted(decisions.slice(1, column, column + P).index_select(0, rows)),
                        problems.labels().index_select(0, rows));
   }
   result.C = fitted.C;
-  result.judged = std::ssize(set.train.texts);
+  result.evaluated = std::ssize(set.train.texts);
   const double accuracy = sum / static_cast<double>(kFolds);
-  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.judged)})});
+  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.evaluated)})});
 }
 
 at::Tensor features_of(const LabelledText& part, const EmbedTexts& embed) {
@@ -214,7 +215,8 @@ std::pair<double, double> f1_interval(const at::Tensor& predicted, const at::Ten
   return {values[kReplicates / 40], values[kReplicates - 1 - kReplicates / 40]};
 }
 
-void judge_by_test(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, TaskResult& result, Progress& progress) {
+void evaluate_by_test(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, TaskResult& result,
+                      Progress& progress) {
   const LogisticRegression regression(features_of(set.train, embed));
   const Problems problems(set.train.labels, std::ssize(set.classes));
   const Rows rows = drawn_order(std::ssize(set.train.texts), seed);
@@ -223,9 +225,9 @@ void judge_by_test(const SentenceSet& set, const EmbedTexts& embed, TaskMode mod
   const at::Tensor decisions = with_constant(features_of(*set.test, embed)).mm(fitted.weights.t());
   const at::Tensor predicted = problems.predicted(decisions), labels = at::tensor(set.test->labels, at::kLong);
   result.C = fitted.C;
-  result.judged = labels.numel();
+  result.evaluated = labels.numel();
   const double accuracy = accuracy_of(predicted, labels);
-  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.judged)})});
+  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.evaluated)})});
   if (set.has_pairs()) result.scores.push_back({set.name + "_f1", f1_of(predicted, labels), f1_interval(predicted, labels, seed)});
 }
 
@@ -249,13 +251,13 @@ std::vector<int64_t> fold_ends(int64_t n, int64_t folds) {
   return ends;
 }
 
-TaskResult judge_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, Progress& progress) {
+TaskResult evaluate_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed, Progress& progress) {
   const at::NoGradGuard no_grad;
   require_folds(set);
   TaskResult result;
   result.task = set.name;
   result.majority = majority_of(set.test ? set.test->labels : set.train.labels, std::ssize(set.classes));
-  set.test ? judge_by_test(set, embed, mode, seed, result, progress) : judge_by_folds(set, embed, mode, seed, result, progress);
+  set.test ? evaluate_by_test(set, embed, mode, seed, result, progress) : evaluate_by_folds(set, embed, mode, seed, result, progress);
   return result;
 }
 

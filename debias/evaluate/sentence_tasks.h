@@ -41,7 +41,7 @@ struct TaskScore {
 struct TaskResult {
   std::string task;
   std::vector<TaskScore> scores;
-  int64_t judged = 0;       // sentences, or pairs
+  int64_t evaluated = 0;    // sentences, or pairs
   std::vector<double> C;    // chosen: of each outer fold, or the one
   double majority = 0;      // accuracy of always saying the commoner class
   int64_t evaluations = 0;  // of value and gradient of a problem
@@ -51,8 +51,8 @@ struct TaskResult {
 // Vectors [N, D] of texts.
 using EmbedTexts = std::function<at::Tensor(const std::vector<std::string>& texts)>;
 
-TaskResult judge_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed,
-                      Progress& progress = Progress::silent());
+TaskResult evaluate_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed,
+                         Progress& progress = Progress::silent());
 
 std::vector<Metric> sentence_task_metrics();  // of all tasks
 

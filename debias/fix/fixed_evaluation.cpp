@@ -16,7 +16,7 @@ using Classifier = std::function<at::Tensor(const at::Tensor&)>;
 
 constexpr double kNotableCost = 0.005;
 
-struct JudgedRows {
+struct EvaluatedRows {
   std::vector<int64_t> train, valid, test;  // places of the table; train: those of the probe
   bool by_folds = false;
 };
@@ -34,17 +34,17 @@ std::vector<int64_t> probe_rows(const std::vector<int64_t>& train, uint64_t seed
   return chosen;
 }
 
-JudgedRows judged_rows(const FeatureTable& table, const FixResult& result, uint64_t seed, std::vector<std::string>& notes) {
-  JudgedRows rows;
+EvaluatedRows evaluated_rows(const FeatureTable& table, const FixResult& result, uint64_t seed, std::vector<std::string>& notes) {
+  EvaluatedRows rows;
   rows.train = probe_rows(table.of_split(TableSplit::kTrain), seed);
-  const auto judged = [&](TableSplit split) {
+  const auto evaluated_of = [&](TableSplit split) {
     std::vector<int64_t> places = table.of_split(split);
     if (places.empty() || has_bias(result.bias, places)) return places;
     notes.push_back(fmt::format("no {} row has a bias label: they are not evaluated", enum_name(split)));
     return std::vector<int64_t>();
   };
-  rows.valid = judged(TableSplit::kValid);
-  rows.test = judged(TableSplit::kTest);
+  rows.valid = evaluated_of(TableSplit::kValid);
+  rows.test = evaluated_of(TableSplit::kTest);
   rows.by_folds = rows.valid.empty() && rows.test.empty();
   if (!rows.by_folds) return rows;
   rows.valid = result.folds.places;
@@ -53,7 +53,7 @@ JudgedRows judged_rows(const FeatureTable& table, const FixResult& result, uint6
   return rows;
 }
 
-EvaluationInput input_of(const FeatureTable& table, const FixResult& result, const JudgedRows& rows, const AffineErasure& layer,
+EvaluationInput input_of(const FeatureTable& table, const FixResult& result, const EvaluatedRows& rows, const AffineErasure& layer,
                          uint64_t seed) {
   EvaluationInput input;
   input.seed = seed;
@@ -82,12 +82,12 @@ Classifier classifier_of(const LinearHead& head) {
 }
 
 // The probe for the bias is not evaluated on the rows that it is fitted to.
-FixedEvaluation judged(EvaluationInput input, Classifier classifier, bool probe, Progress& progress) {
+FixedEvaluation evaluate_model(EvaluationInput input, Classifier classifier, bool probe, Progress& progress) {
   const at::NoGradGuard no_grad;
   input.classifier = std::move(classifier);
   EvaluationCache cache(input, progress);
   const Config of_geometry = Config::map({{"bias_probe", Config::boolean(probe)}});
-  return {cache.judge("groups"), cache.judge(read_protocol(protocol_for(input.samples(), "geometry"), of_geometry))};
+  return {cache.evaluate("groups"), cache.evaluate(read_protocol(protocol_for(input.samples(), "geometry"), of_geometry))};
 }
 
 // What an erasure of the label's part costs.
@@ -107,11 +107,11 @@ void note_cost(FixedEvaluations& all) {
 
 FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress) {
   FixedEvaluations all;
-  const JudgedRows rows = judged_rows(table, result, seed, all.notes);
+  const EvaluatedRows rows = evaluated_rows(table, result, seed, all.notes);
   const int64_t classes = std::ssize(table.rows.classes);
   const auto evaluated = [&](const FixedModel& model, const std::vector<int64_t>& of_folds) {
-    return judged(input_of(table, result, rows, model.layer, seed),
-                  rows.by_folds ? remembered(of_folds, classes) : classifier_of(model.head), !rows.by_folds, progress);
+    return evaluate_model(input_of(table, result, rows, model.layer, seed),
+                          rows.by_folds ? remembered(of_folds, classes) : classifier_of(model.head), !rows.by_folds, progress);
   };
   all.before = evaluated(result.before, result.folds.before);
   all.after = result.changed ? evaluated(result.after, result.folds.after) : all.before;

@@ -86,7 +86,7 @@ void note_damaged_times(RunRecord& run) {
                                   kEpochTimesFile, lines == 1 ? "is" : "are", lines == 1 ? "it" : "them"));
 }
 
-void note_judgements(RunRecord& run) {
+void note_evaluations(RunRecord& run) {
   for (const auto& record : run.evaluations) {
     if (record.epoch < 0 || record.epoch == run.epochs_done || record.has_option("untrained", true)) continue;
     run.notes.push_back(fmt::format("{} evaluated epoch {}, training has reached epoch {}", fs::path(record.path).filename().string(),
@@ -101,8 +101,8 @@ void leave_out_invented_alignment(RunRecord& run) {
     const size_t removed = std::erase_if(record.metrics, [&](const auto& metric) {
       const SplitName name = split_of(metric.first);
       if (name.name != "aligned_acc" && name.name != "conflicting_acc") return false;
-      const auto section = record.judged.find(name.split);
-      const std::string data = section == record.judged.end() || !section->is_object() ? "" : value_or(*section, "name", std::string());
+      const auto section = record.evaluated.find(name.split);
+      const std::string data = section == record.evaluated.end() || !section->is_object() ? "" : value_or(*section, "name", std::string());
       const DatasetEntry* entry = find_dataset(data);
       return !data.empty() && (entry == nullptr || !entry->numbers_biases_as_classes);
     });
@@ -205,7 +205,7 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   run.similarities = read_similarity_history(path + "/evaluation");
   read_film_of(path, run);
   leave_out_invented_alignment(run);
-  note_judgements(run);
+  note_evaluations(run);
   run.label = last_parts(path, 1);
   return run;
 }

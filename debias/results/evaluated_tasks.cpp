@@ -45,7 +45,7 @@ void add_tasks(const std::vector<EvaluatedTask>& tasks, Json& record) {
     options["texts"][task.name] = task.texts;
     if (!task.digest.empty()) options["digest"][task.name] = task.digest;
   }
-  for (const auto& task : tasks) record["counts"][task.name] = task.judged;  // a new key moves `options`
+  for (const auto& task : tasks) record["counts"][task.name] = task.evaluated;  // a new key moves `options`
 }
 
 std::vector<EvaluatedTask> take_tasks(const Json& record, Json& options) {
@@ -57,7 +57,7 @@ std::vector<EvaluatedTask> take_tasks(const Json& record, Json& options) {
   if (counts != record.end() && counts->is_object()) {
     for (const auto& [name, count] : counts->items()) {
       add(name);
-      tasks.back().judged = count_number(count);
+      tasks.back().evaluated = count_number(count);
     }
   }
   if (!options.is_object()) return tasks;

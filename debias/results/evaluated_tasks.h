@@ -12,7 +12,7 @@ namespace debias {
 
 struct EvaluatedTask {
   std::string name;                // before its metrics' names: "mr" of "mr_acc"
-  int64_t judged = 0;              // texts, or pairs of them
+  int64_t evaluated = 0;           // texts, or pairs of them
   std::vector<double> C = {};      // inverse strengths of regularisation, as they were chosen
   double majority = kNotKnown;     // accuracy of always saying the commonest class
   int64_t unknown = 0, texts = 0;  // texts without a word that the encoder knows, among all

@@ -124,7 +124,7 @@ Json to_json(const EvaluationRecord& record) {
   if (record.checkpoint.empty()) return json;
   json["checkpoint"] = record.checkpoint;
   json["epoch"] = record.epoch;
-  for (const auto& [split, section] : record.judged.items()) json["data"][split] = section;
+  for (const auto& [split, section] : record.evaluated.items()) json["data"][split] = section;
   for (const auto& [key, value] : record.recipe_changes) json["recipe_changes"][key] = value ? Json(*value) : Json();
   if (!record.accepted_changes.empty()) json["accepted_data_changes"] = record.accepted_changes;
   if (const auto& added = record.bias_values) {

@@ -112,7 +112,7 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   if (stem.starts_with(record.protocol + "-")) record.data = stem.substr(record.protocol.size() + 1);
   record.checkpoint = value_or(json, "checkpoint", std::string());
   record.epoch = value_or(json, "epoch", int64_t{-1});
-  record.judged = value_or(json, "data", Json::object());
+  record.evaluated = value_or(json, "data", Json::object());
   record.options = value_or(json, "options", Json::object());
   record.class_count = value_or(json, "classes", int64_t{0});
   record.predictions = predictions_of(record, json);
@@ -172,7 +172,7 @@ const double* EvaluationRecord::metric(const std::string& name) const {
   return found == metrics.end() ? nullptr : &found->second;
 }
 
-bool EvaluationRecord::judges_predictions_of(const std::string& another) const {
+bool EvaluationRecord::evaluates_predictions_of(const std::string& another) const {
   if (another == protocol || protocol.starts_with("linear")) return false;
   return another == predictions || (another == "linear_dcl" && predictions == "linear");
 }

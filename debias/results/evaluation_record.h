@@ -113,19 +113,19 @@ struct EvaluationRecord {
   // Origin of the record, known for files only.
   std::string checkpoint;
   int64_t epoch = -1;                          // of that checkpoint; -1: the file does not say
-  Json judged = Json::object();                // sections of the data, by split
+  Json evaluated = Json::object();             // sections of the data, by split
   std::vector<std::string> accepted_changes;   // of the data since training
   std::optional<AddedBiasValues> bias_values;  // none: those of the data themselves
-  // Recipe settings that evaluation changed from training, by key; none: the setting was removed. Data are in `judged`.
+  // Recipe settings that evaluation changed from training, by key; none: the setting was removed. Data are in `evaluated`.
   std::map<std::string, std::optional<std::string>> recipe_changes;
   std::string path;  // of the file
   std::string data;  // the other data set's name; empty for the run's own
 
   const double* metric(const std::string& name) const;  // null where there is none
   bool has_option(const std::string& name, const Json& value) const;
-  bool judges_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
-  bool is_of_tasks() const;                                      // its metrics have tasks in front of their names, not splits
-  const EvaluatedTask* task(const std::string& name) const;      // null where there is none
+  bool evaluates_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
+  bool is_of_tasks() const;                                         // its metrics have tasks in front of their names, not splits
+  const EvaluatedTask* task(const std::string& name) const;         // null where there is none
   // True if a bias label is aligned with a label, by numbers in the table: from the file's map or, in files without one, if both have one
   // number. None if no bias label is aligned with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;

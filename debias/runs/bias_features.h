@@ -5,7 +5,7 @@
 #include <string>
 
 #include "debias/evaluate/features.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 namespace debias {
 

@@ -45,7 +45,7 @@ struct PseudoValues {
   std::vector<std::vector<NearestCentre>> of_set;  // a row for each row of the features
 };
 
-void check_output(const BiasValueRequest& request, const LoadedRun& run, const JudgedData& data) {
+void check_output(const BiasValueRequest& request, const LoadedRun& run, const EvaluatedData& data) {
   if (!request.out.ends_with(".csv")) {
     throw usage_error("{} {}: it writes a table; give a path that ends in .csv", kWho, request.out);
   }
@@ -58,7 +58,7 @@ void check_output(const BiasValueRequest& request, const LoadedRun& run, const J
   refuse_overwriting("embed", {request.out}, inputs);
 }
 
-JudgedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
+EvaluatedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
   if (run.folder.empty()) {
     throw usage_error("{}: checkpoint '{}' is in no run folder, so its data are not known; give the run folder", kWho, run.checkpoint);
   }
@@ -66,7 +66,7 @@ JudgedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
 }
 
 // Sets of the folder that the recipe does not read: init wants a row for each picture of its test folder, and for those held out.
-std::vector<std::pair<std::string, ChosenData>> other_sets(const JudgedData& data) {
+std::vector<std::pair<std::string, ChosenData>> other_sets(const EvaluatedData& data) {
   std::vector<std::pair<std::string, ChosenData>> others;
   const auto* own = data.train.as<ImageFolderOptions>();
   if (own == nullptr || own->root().empty() || own->split() != ImageFolderOptions().split()) return others;
@@ -84,7 +84,7 @@ std::vector<std::pair<std::string, ChosenData>> other_sets(const JudgedData& dat
   return others;
 }
 
-std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequest& request, const JudgedData& data, Progress& progress,
+std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequest& request, const EvaluatedData& data, Progress& progress,
                                        Log& log) {
   const Recipe recipe = read_recipe(run.recipe);
   DataWatch watch(recipe.verify, progress, log);
@@ -185,14 +185,14 @@ std::vector<std::string> next_commands(const BiasValueTable& table, const std::s
   return {fmt::format("debias init {} --labels {}", shell_word(table.folder), shell_word(out))};
 }
 
-std::string root_of_images(const JudgedData& data) { return data.train.as<ImageFolderOptions>() == nullptr ? "" : data.train.root; }
+std::string root_of_images(const EvaluatedData& data) { return data.train.as<ImageFolderOptions>() == nullptr ? "" : data.train.root; }
 
 }  // namespace
 
 BiasValueTable write_bias_values(const BiasValueRequest& request, Progress& progress, Log& log) {
   const LoadedRun run = load_run(request.run, request.which);
   require_image_run(run);
-  const JudgedData data = own_data(run, request);
+  const EvaluatedData data = own_data(run, request);
   check_output(request, run, data);
   const std::vector<EmbeddedSet> sets = embedded_sets(run, request, data, progress, log);
   PseudoValues values = pseudo_values(run, request, sets);

@@ -15,7 +15,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/runs/embedded_layer.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 namespace debias {
 

@@ -9,7 +9,7 @@
 #include "debias/core/npy.h"
 #include "debias/data/value_name.h"
 #include "debias/evaluate/embedding_file.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runtime/device.h"
 
 namespace debias {
@@ -38,14 +38,15 @@ FeatureTableFiles embed_table(const RunToEmbed& asked, const std::string& folder
   const c10::Device device = resolve_device(asked.device);
   const LoadedRun run = load_run(asked.path, asked.which);
   require_image_run(run);
-  const JudgedData data = judged_data(run, {.name = "", .root = asked.root, .words = {}});
+  const EvaluatedData data = evaluated_data(run, {.name = "", .root = asked.root, .words = {}});
   DataWatch watch(read_recipe(run.recipe).verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   run.encoder->to(device);
   EvaluationCache cache(input, progress);
   std::string csv = "path,label,bias,split\n";
   std::vector<at::Tensor> parts = {add_rows("train", *input.train, cache.train(), csv)};
-  for (const auto& judged : judged_splits(input)) parts.push_back(add_rows(judged.name, *judged.dataset, cache.split(judged.name), csv));
+  for (const auto& evaluated : evaluated_splits(input))
+    parts.push_back(add_rows(evaluated.name, *evaluated.dataset, cache.split(evaluated.name), csv));
   const at::Tensor all = at::cat(parts, 0);
   const std::string vectors = folder + "/features.npy", rows = folder + "/features.csv";
   write_npy(vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());

@@ -38,10 +38,10 @@ void EvaluationFiles::write_history(const std::string& protocol, const Evaluatio
   write_file_atomically(fmt::format("{}/{}.json", folder, protocol), to_json(brief).dump(2) + "\n");
 }
 
-EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data) {
+EvaluationRecord with_evaluated(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const EvaluatedData& data) {
   record.checkpoint = fs::path(checkpoint).filename().string();
   record.epoch = epoch;
-  for (const auto& [split, set] : data.sets()) record.judged[split] = set->section.to_json();
+  for (const auto& [split, set] : data.sets()) record.evaluated[split] = set->section.to_json();
   return record;
 }
 

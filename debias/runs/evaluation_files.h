@@ -9,7 +9,7 @@
 #include <string>
 
 #include "debias/evaluate/protocol.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 namespace debias {
 
@@ -34,6 +34,6 @@ class EvaluationFiles {
 };
 
 // The record of the result, with the run, data and options that were evaluated.
-EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data);
+EvaluationRecord with_evaluated(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const EvaluatedData& data);
 
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/protocols/macro_auc.h"
 #include "debias/evaluate/protocols/view_pairs.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/run_prior.h"
 
 namespace debias {

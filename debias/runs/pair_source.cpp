@@ -13,7 +13,7 @@
 #include "debias/evaluate/table_input.h"
 #include "debias/features/csv_beside.h"
 #include "debias/image/image_decode.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/run_prior.h"
 #include "debias/runtime/device.h"
 
@@ -37,8 +37,8 @@ std::shared_ptr<const Dataset> dataset_of(const EvaluationInput& input, const st
 }
 
 // The sections of the splits that are asked for; of a run's own data.
-JudgedData sections_of(const LoadedRun& run, const Recipe& recipe, const SplitPair& splits, const std::string& root) {
-  JudgedData data = data_of(recipe);
+EvaluatedData sections_of(const LoadedRun& run, const Recipe& recipe, const SplitPair& splits, const std::string& root) {
+  EvaluatedData data = data_of(recipe);
   for (const auto& [name, set] : {std::pair("valid", &data.valid), std::pair("test", &data.test)}) {
     if (splits.first != name && splits.second != name) {
       set->reset();
@@ -143,7 +143,7 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
   const LoadedRun run = load_run(asked.path, asked.which);
   require_image_run(run);
   const Recipe recipe = read_recipe(run.recipe);
-  const JudgedData data = sections_of(run, recipe, splits, asked.root);
+  const EvaluatedData data = sections_of(run, recipe, splits, asked.root);
   run.encoder->to(device);
   DataWatch watch(recipe.verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);

@@ -9,7 +9,7 @@
 #include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/features/csv_beside.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runtime/device.h"
 
 namespace debias {
@@ -40,7 +40,7 @@ std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& pro
   const LoadedRun run = load_run(request.run, request.which);
   require_image_run(run);
   const Recipe recipe = read_recipe(run.recipe);
-  const JudgedData data = JudgedData{recipe.train_data}.below(request.root);
+  const EvaluatedData data = EvaluatedData{recipe.train_data}.below(request.root);
   run.encoder->to(device);
   DataWatch watch(recipe.verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);

@@ -88,7 +88,7 @@ Start pretrained_start(const std::string& from, const FolderSurvey& survey) {
   const auto begin = std::chrono::steady_clock::now();
   encoder->forward(images);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const int64_t all = survey.train_check.count + (survey.judged_check ? survey.judged_check->count : 0);
+  const int64_t all = survey.train_check.count + (survey.evaluated_check ? survey.evaluated_check->count : 0);
   start.embedding_seconds = seconds * static_cast<double>(all) / static_cast<double>(kTriedImages);
   return start;
 }

@@ -90,7 +90,7 @@ std::string data_section(const FolderSurvey& survey) {
                         survey.hold_out);
   }
   text += "  train:\n" + indented(survey.train.to_yaml(), 4);
-  text += "  test:\n" + indented(survey.judged.to_yaml(), 4);
+  text += "  test:\n" + indented(survey.evaluated.to_yaml(), 4);
   if (!survey.train_check.bad_files.empty()) {
     text += fmt::format("  on_error: substitute     # {} of the images are damaged; others replace them\n",
                         survey.train_check.bad_files.size());
@@ -162,7 +162,7 @@ bool some_are_too_long(const FolderSurvey& survey, int64_t side) {
     return side * std::max(height, width) / std::min(height, width) > kLargestExtent;
   };
   return std::ranges::any_of(survey.train_check.sizes, is_too_long) ||
-         (survey.judged_check && std::ranges::any_of(survey.judged_check->sizes, is_too_long));
+         (survey.evaluated_check && std::ranges::any_of(survey.evaluated_check->sizes, is_too_long));
 }
 
 std::string sampling_eval(const FolderSurvey& survey, int side) {

@@ -8,7 +8,7 @@
 
 namespace debias {
 
-ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, EvaluationInput input,
+ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, EvaluatedData data, EvaluationInput input,
                                        Progress& progress, Log& log)
     : recipe_(recipe),
       protocols_(std::move(protocols)),
@@ -23,7 +23,7 @@ std::vector<std::pair<std::string, double>> ProtocolEvaluation::after_epoch(cons
   EvaluationCache cache(input_, progress_, recipe_.protocol_options);
   NamedMetrics metrics;
   for (const auto& protocol : protocols_) {
-    const EvaluationResult& result = cache.judge(protocol);
+    const EvaluationResult& result = cache.evaluate(protocol);
     append_metrics(protocol, result, metrics);
     keep(protocol, result, end);
   }
@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, double>> ProtocolEvaluation::after_epoch(cons
 }
 
 void ProtocolEvaluation::keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end) {
-  const EvaluationRecord record = with_judged(result.record, "last.safetensors", end.epoch, data_);
+  const EvaluationRecord record = with_evaluated(result.record, "last.safetensors", end.epoch, data_);
   const std::string name = EvaluationFiles::name_of(protocol, result);
   files_.write_history(name, record, end.epoch);
   files_.write(name, result, record, end.epoch == end.epochs ? Thumbnails::kReplace : Thumbnails::kKeep);

@@ -8,8 +8,8 @@
 
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/protocol.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/evaluation_files.h"
-#include "debias/runs/judged_run.h"
 #include "debias/train/loop/trainer.h"
 
 namespace debias {
@@ -19,8 +19,8 @@ namespace debias {
 class ProtocolEvaluation : public TrainObserver {
  public:
   // `protocols` are registered names; `data` are sections of the resolved recipe, for the records.
-  ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, EvaluationInput input, Progress& progress,
-                     Log& log);
+  ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, EvaluatedData data, EvaluationInput input,
+                     Progress& progress, Log& log);
   bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override;
 
@@ -30,7 +30,7 @@ class ProtocolEvaluation : public TrainObserver {
 
   Recipe recipe_;
   std::vector<std::string> protocols_;
-  JudgedData data_;
+  EvaluatedData data_;
   EvaluationInput input_;
   Progress& progress_;
   Log& log_;

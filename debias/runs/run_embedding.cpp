@@ -25,7 +25,7 @@ struct EmbeddedImages {
 // The data set that the request names, else the run's test set with the words laid over it.
 ChosenData embedded_data(const LoadedRun& run, const DataWords& data) {
   if (!data.name.empty()) return read_data(named_section(data, ""));
-  Config section = judged_data(run, data).test->section;
+  Config section = evaluated_data(run, data).test->section;
   for (const auto& word : data.words) section.assign(word);
   return read_data(section);
 }

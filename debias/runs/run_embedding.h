@@ -12,7 +12,7 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/runs/bias_features.h"
 #include "debias/runs/embedded_layer.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 namespace debias {
 

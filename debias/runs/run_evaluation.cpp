@@ -59,7 +59,7 @@ RecipeChanges changes_of(const ChosenProtocol& protocol, const EvaluationRecord&
     const size_t dot = change.first.find('.', kEvaluate.size());
     if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
     const std::string name = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
-    return name != protocol.entry->name && name != protocol.name && !record.judges_predictions_of(name);
+    return name != protocol.entry->name && name != protocol.name && !record.evaluates_predictions_of(name);
   });
   return changes;
 }
@@ -76,7 +76,7 @@ ChosenProtocols merged_options(const Recipe& recipe, std::vector<ChosenProtocol>
 
 void require_added(const std::string& file, const EvaluationInput& input, const DataWatch& watch) {
   const AddedBiasValues added = *watch.added_bias_values();
-  for (const auto& [name, dataset] : judged_splits(input)) {
+  for (const auto& [name, dataset] : evaluated_splits(input)) {
     const auto unknown = added.unknown.find(name);
     if (unknown == added.unknown.end() || unknown->second < dataset->size() || dataset->size() == 0) continue;
     throw data_error(
@@ -88,7 +88,7 @@ void require_added(const std::string& file, const EvaluationInput& input, const 
 
 // Evaluations lie in the run folder, and so may labels.
 void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const std::vector<ChosenProtocol>& protocols,
-                     const JudgedData& data, const std::string& labels) {
+                     const EvaluatedData& data, const std::string& labels) {
   refuse_run_inside_data(run.folder, roots_of(data));
   for (const ChosenProtocol& protocol : protocols) {
     const std::string path = files.path(protocol.entry->name);
@@ -114,7 +114,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   require_image_run(run);
   const RecipeChanges changes = changes_between(run.recipe, evaluated_recipe(run.recipe, request, protocols));
   for (const auto& word : request.overrides) run.recipe.assign(word);
-  const JudgedData data = judged_data(run, request.data);
+  const EvaluatedData data = evaluated_data(run, request.data);
   const bool has_folder = !run.folder.empty();
   if (request.predictions && !has_folder) {
     throw usage_error("eval: --predictions writes into a run folder, and '{}' is in none", run.checkpoint);
@@ -136,8 +136,8 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
   for (const ChosenProtocol& protocol : protocols) {
     const std::string& name = protocol.entry->name;
-    EvaluationResult result = cache.judge(protocol);
-    result.record = with_judged(result.record, run.checkpoint, run.epoch, data);
+    EvaluationResult result = cache.evaluate(protocol);
+    result.record = with_evaluated(result.record, run.checkpoint, run.epoch, data);
     result.record.accepted_changes = accepted;
     result.record.bias_values = watch.added_bias_values();
     result.record.recipe_changes = changes_of(protocol, result.record, changes);

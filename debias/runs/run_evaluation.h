@@ -17,7 +17,7 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 namespace debias {
 

@@ -10,7 +10,7 @@
 #include "debias/encoders/onnx_resnet.h"
 #include "debias/encoders/state.h"
 #include "debias/fix/fixed_folder.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/preprocess.h"
 
 namespace debias {

@@ -17,20 +17,20 @@
 namespace debias {
 namespace {
 
-using JudgedBooks = std::vector<SentenceInput::Judged>;
+using EvaluatedBooks = std::vector<SentenceInput::Evaluated>;
 
 class SentenceEvaluation final : public ProtocolEvaluation {
  public:
-  SentenceEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, std::shared_ptr<SentenceReader> reader,
-                     JudgedBooks judged, std::vector<std::string> warnings, Progress& progress, Log& log)
+  SentenceEvaluation(const Recipe& recipe, std::vector<std::string> protocols, EvaluatedData data, std::shared_ptr<SentenceReader> reader,
+                     EvaluatedBooks evaluated, std::vector<std::string> warnings, Progress& progress, Log& log)
       : ProtocolEvaluation(recipe, std::move(protocols), std::move(data), {}, progress, log),
         reader_(std::move(reader)),
-        judged_(std::move(judged)),
+        evaluated_(std::move(evaluated)),
         warnings_(std::move(warnings)) {}
 
   void before_training(const Model& model) override {
     for (const auto& line : warnings_) log_.warn(line);
-    for (const auto& [split, books] : judged_) {
+    for (const auto& [split, books] : evaluated_) {
       const std::string line = short_books(*books, recipe_.train.batch_size());
       if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
     }
@@ -38,7 +38,7 @@ class SentenceEvaluation final : public ProtocolEvaluation {
     EvaluationCache cache(input_, progress_, recipe_.protocol_options);
     for (const auto& protocol : protocols_) {
       if (!protocol_for(SampleKind::kSentences, protocol).is_of_splits) continue;  // debias eval sentences --untrained evaluates tasks
-      EvaluationResult result = cache.judge(protocol);
+      EvaluationResult result = cache.evaluate(protocol);
       result.record.options["untrained"] = true;
       for (const auto& [name, value] : result.record.metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
       untrained_.push_back(std::move(result));
@@ -56,7 +56,7 @@ class SentenceEvaluation final : public ProtocolEvaluation {
     ProtocolEvaluation::take(model);
     reader_->encoder = model.encoder;
     input_.sentences = sentence_input({reader_}, progress_);
-    input_.sentences->judged = judged_;
+    input_.sentences->evaluated = evaluated_;
     input_.sentences->batch_size = recipe_.train.batch_size();
     input_.seed = recipe_.seed;
   }
@@ -66,14 +66,14 @@ class SentenceEvaluation final : public ProtocolEvaluation {
   void keep_untrained() {
     for (auto& result : untrained_) {
       const std::string protocol = result.record.protocol;
-      result.record = with_judged(result.record, "last.safetensors", 0, data_);
+      result.record = with_evaluated(result.record, "last.safetensors", 0, data_);
       EvaluationFiles(recipe_.output, "untrained").write(protocol, result, result.record, Thumbnails::kKeep);
     }
     untrained_.clear();
   }
 
   std::shared_ptr<SentenceReader> reader_;
-  JudgedBooks judged_;
+  EvaluatedBooks evaluated_;
   std::vector<std::string> warnings_;
   std::vector<EvaluationResult> untrained_;  // until they are kept
 };
@@ -85,20 +85,20 @@ struct TrainedWords {
 };
 
 // Encoders know words by their numbers in training, and retrieval takes whole batches.
-void require_judgeable(const std::string& where, const Sentences& judged, const TrainedWords& trained, int64_t batch) {
-  if (judged.vocabulary().words() != trained.vocabulary.words()) {
+void require_evaluable(const std::string& where, const Sentences& evaluated, const TrainedWords& trained, int64_t batch) {
+  if (evaluated.vocabulary().words() != trained.vocabulary.words()) {
     throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out to use that of training", where,
-                      judged.options().vocabulary(), trained.file);
+                      evaluated.options().vocabulary(), trained.file);
   }
-  if (longest_book(judged) < batch) {
+  if (longest_book(evaluated) < batch) {
     throw usage_error(
         "{}: no book has the {} sentences of a batch (train.batch_size), the longest has {}; lower it, or evaluate longer books", where,
-        batch, longest_book(judged));
+        batch, longest_book(evaluated));
   }
 }
 
-SentenceInput::Judged books_of(const std::string& split, const ChosenData& data, const Recipe& recipe, const TrainedWords& trained,
-                               DataWatch& watch) {
+SentenceInput::Evaluated books_of(const std::string& split, const ChosenData& data, const Recipe& recipe, const TrainedWords& trained,
+                                  DataWatch& watch) {
   const std::string where = fmt::format("{}data.{}", data.section.prefix(), split);
   if (data.entry->samples != SampleKind::kSentences) {
     throw usage_error("{}: its samples are not sentences, those of data.train are; write name: sentences", where);
@@ -107,57 +107,57 @@ SentenceInput::Judged books_of(const std::string& split, const ChosenData& data,
   for (const char* key : {"lowercase", "max_tokens", "format", "encoding"}) {
     if (const Config* given = recipe.train_data.section.find(key)) shared.set(key, *given);
   }
-  SentenceInput::Judged judged = {split, sentences_of(watch.open_samples(split, data.with_missing(shared)))};
-  require_judgeable(where, *judged.books, trained, recipe.train.batch_size());
-  return judged;
+  SentenceInput::Evaluated evaluated = {split, sentences_of(watch.open_samples(split, data.with_missing(shared)))};
+  require_evaluable(where, *evaluated.books, trained, recipe.train.batch_size());
+  return evaluated;
 }
 
-JudgedBooks judged_books(const Recipe& recipe, const JudgedData& data, const TrainedWords& trained, DataWatch& watch) {
-  JudgedBooks judged;
-  if (data.valid) judged.push_back(books_of("valid", *data.valid, recipe, trained, watch));
-  if (data.test) judged.push_back(books_of("test", *data.test, recipe, trained, watch));
-  return judged;
+EvaluatedBooks evaluated_books(const Recipe& recipe, const EvaluatedData& data, const TrainedWords& trained, DataWatch& watch) {
+  EvaluatedBooks evaluated;
+  if (data.valid) evaluated.push_back(books_of("valid", *data.valid, recipe, trained, watch));
+  if (data.test) evaluated.push_back(books_of("test", *data.test, recipe, trained, watch));
+  return evaluated;
 }
 
-// The name of the first book of `judged` that `other` reads too; "" where there is none.
-std::string shared_book(const Sentences& judged, const Sentences& other) {
+// The name of the first book of `evaluated` that `other` reads too; "" where there is none.
+std::string shared_book(const Sentences& evaluated, const Sentences& other) {
   std::set<std::string> read;
   for (const auto& book : other.books()) read.insert(real_path(other.file_of(book).path));
-  for (const auto& book : judged.books()) {
-    if (read.contains(real_path(judged.file_of(book).path))) return judged.file_of(book).name;
+  for (const auto& book : evaluated.books()) {
+    if (read.contains(real_path(evaluated.file_of(book).path))) return evaluated.file_of(book).name;
   }
   return "";
 }
 
-// Reasons that make figures of evaluated books better than those of unseen books. `judged`: valid first, then test.
-std::vector<std::string> seen_books(const JudgedBooks& judged, const Sentences& train, const std::string& select) {
+// Reasons that make figures of evaluated books better than those of unseen books. `evaluated`: valid first, then test.
+std::vector<std::string> seen_books(const EvaluatedBooks& evaluated, const Sentences& train, const std::string& select) {
   std::vector<std::string> warnings;
-  for (const auto& [split, books] : judged) {
+  for (const auto& [split, books] : evaluated) {
     const std::string name = shared_book(*books, train);
     if (name.empty()) continue;
     warnings.push_back(fmt::format(
         "data.{}: '{}' is a book of data.train, too, so the run is evaluated on what it was trained on; hold books out with hold_out",
         split, name));
   }
-  if (select.empty() || judged.size() < 2) return warnings;
-  const std::string name = shared_book(*judged[1].books, *judged[0].books);
+  if (select.empty() || evaluated.size() < 2) return warnings;
+  const std::string name = shared_book(*evaluated[1].books, *evaluated[0].books);
   if (name.empty()) return warnings;
   warnings.push_back(
       fmt::format("data.{}: '{}' is a book of data.{}, too, by which evaluate.select chooses the best epoch; evaluate on others",
-                  judged[1].split, name, judged[0].split));
+                  evaluated[1].split, name, evaluated[0].split));
   return warnings;
 }
 
 }  // namespace
 
-EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch) {
+EvaluationInput sentences_for_evaluation(const LoadedRun& run, const EvaluatedData& data, DataWatch& watch) {
   const Recipe recipe = read_recipe(run.recipe);
   const std::shared_ptr<SentenceReader> reader = open_reader(run);
   EvaluationInput input;
   input.encoder = reader->encoder;
   input.seed = run.seed;
   input.sentences = sentence_input({reader}, watch.progress());
-  input.sentences->judged = judged_books(recipe, data, {reader->vocabulary, vocabulary_file(run)}, watch);
+  input.sentences->evaluated = evaluated_books(recipe, data, {reader->vocabulary, vocabulary_file(run)}, watch);
   input.sentences->batch_size = recipe.train.batch_size();
   return input;
 }
@@ -168,15 +168,15 @@ std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, co
   if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }
-  const JudgedBooks judged = judged_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary()}, watch);
+  const EvaluatedBooks evaluated = evaluated_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary()}, watch);
   std::vector<std::string> protocols;
   for (const auto& name : recipe.evaluate.protocols()) protocols.push_back(protocol_for(SampleKind::kSentences, name).name);
-  if (protocols.empty() && !judged.empty()) protocols = {"neighbours"};
+  if (protocols.empty() && !evaluated.empty()) protocols = {"neighbours"};
   if (protocols.empty()) return nullptr;
   auto reader =
       std::make_shared<SentenceReader>(SentenceReader{nullptr, Vocabulary(train.vocabulary().words()), train.options().lowercase()});
-  return std::make_shared<SentenceEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(reader), judged,
-                                              seen_books(judged, train, recipe.evaluate.select()), progress, log);
+  return std::make_shared<SentenceEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(reader), evaluated,
+                                              seen_books(evaluated, train, recipe.evaluate.select()), progress, log);
 }
 
 void keep_vocabulary(TrainInput& input) {

@@ -5,7 +5,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/evaluate/protocol.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/train/loop/trainer.h"
 
 namespace debias {
@@ -14,7 +14,7 @@ class Sentences;
 
 // A run on sentences with the valid and the test set of `data`, opened with the run's vocabulary. Usage errors: no sentences, another
 // vocabulary, no book as long as a batch. Data errors of open_reader().
-EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch);
+EvaluationInput sentences_for_evaluation(const LoadedRun& run, const EvaluatedData& data, DataWatch& watch);
 
 // An observer with the protocols of `evaluate.protocols`; without any, `neighbours` if there are evaluated sets. Null if nothing is
 // evaluated. Metrics of the untrained encoder by protocols of splits are logged before training, and stored as

@@ -22,8 +22,8 @@ struct Sizes {
 
 Sizes sizes_of(const FolderSurvey& survey) {
   std::map<Size, int64_t> images = survey.train_check.sizes;
-  if (survey.judged_check) {
-    for (const auto& [size, count] : survey.judged_check->sizes) images[size] += count;
+  if (survey.evaluated_check) {
+    for (const auto& [size, count] : survey.evaluated_check->sizes) images[size] += count;
   }
   std::vector<Size> ordered;
   for (const auto& [size, count] : images) ordered.insert(ordered.end(), static_cast<size_t>(count), size);
@@ -34,7 +34,7 @@ Sizes sizes_of(const FolderSurvey& survey) {
 
 std::string pixels(const Size& size) { return fmt::format("{} x {}", size.second, size.first); }
 
-std::string judged_name(const FolderSurvey& survey) { return survey.judged.find("split")->text(); }
+std::string evaluated_name(const FolderSurvey& survey) { return survey.evaluated.find("split")->text(); }
 
 // Counts by class, and by bias label where there is one.
 std::string table_text(const DataCheck& check) {
@@ -75,7 +75,7 @@ std::string files_text(const std::string& what, const std::vector<BadFile>& file
 
 std::vector<BadFile> damaged(const FolderSurvey& survey) {
   std::vector<BadFile> files = survey.train_check.bad_files;
-  if (survey.judged_check) files.insert(files.end(), survey.judged_check->bad_files.begin(), survey.judged_check->bad_files.end());
+  if (survey.evaluated_check) files.insert(files.end(), survey.evaluated_check->bad_files.begin(), survey.evaluated_check->bad_files.end());
   return files;
 }
 
@@ -118,14 +118,14 @@ std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   const DataCheck& train = survey.train_check;
   const Sizes sizes = sizes_of(survey);
   std::string text = fmt::format("{}: {} training images, ", folder, train.count - survey.hold_out);
-  text += survey.judged_check ? fmt::format("{} in {} for evaluation\n", survey.judged_check->count, judged_name(survey))
-                              : fmt::format("{} more held out for evaluation\n", survey.hold_out);
+  text += survey.evaluated_check ? fmt::format("{} in {} for evaluation\n", survey.evaluated_check->count, evaluated_name(survey))
+                                 : fmt::format("{} more held out for evaluation\n", survey.hold_out);
   text += fmt::format("sizes: {} to {} pixels, median {}\n", pixels(sizes.smallest), pixels(sizes.largest), pixels(sizes.median));
   text += columns_text(train.columns);
   if (train.class_names.empty()) text += "no class folders and no labels\n";
   if (!train.class_names.empty())
     text += (train.bias_names.empty() ? "classes:\n" : "classes and bias labels, training:\n") + table_text(train);
-  if (survey.judged_check && !train.class_names.empty()) text += judged_name(survey) + ":\n" + table_text(*survey.judged_check);
+  if (survey.evaluated_check && !train.class_names.empty()) text += evaluated_name(survey) + ":\n" + table_text(*survey.evaluated_check);
   if (survey.has_biases()) text += aligned_text(train);
   text += files_text("damaged", damaged(survey)) + files_text("ignored", survey.layout.not_read);
   for (const std::string& remark : survey.remarks) text += "note: " + without_control_characters(remark) + "\n";
@@ -140,7 +140,7 @@ Json survey_json(const FolderSurvey& survey) {
   const DataCheck& train = survey.train_check;
   const Sizes sizes = sizes_of(survey);
   Json json = {
-      {"images", train.count + (survey.judged_check ? survey.judged_check->count : 0)},
+      {"images", train.count + (survey.evaluated_check ? survey.evaluated_check->count : 0)},
       {"classes", train.class_names},
       {"biases", train.bias_names},
       {"columns", columns_json(train.columns)},
@@ -150,7 +150,7 @@ Json survey_json(const FolderSurvey& survey) {
       {"sizes", {{"smallest", size_json(sizes.smallest)}, {"median", size_json(sizes.median)}, {"largest", size_json(sizes.largest)}}},
       {"bad_files", Json::array()},
       {"remarks", survey.remarks}};
-  if (survey.judged_check) json["splits"][judged_name(survey)] = split_json(*survey.judged_check);
+  if (survey.evaluated_check) json["splits"][evaluated_name(survey)] = split_json(*survey.evaluated_check);
   for (const auto& files : {damaged(survey), survey.layout.not_read}) {
     for (const BadFile& file : files) json["bad_files"].push_back({{"path", file.path}, {"reason", file.reason}});
   }

@@ -21,7 +21,7 @@
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/option_estimates.h"
 #include "debias/runs/training_evaluation.h"
 #include "debias/runs/training_setup.h"
@@ -46,7 +46,7 @@ void require_same_training(const SweepRun& run, Config resolved) {
 }
 
 // Metrics of evaluated sets, in training or by `debias eval`.
-std::vector<Metric> judged_metrics(SampleKind samples) {
+std::vector<Metric> evaluated_metrics(SampleKind samples) {
   std::vector<Metric> metrics;
   for (const auto& protocol : protocol_registry()) {
     if (protocol.reads != samples || !protocol.is_of_splits) continue;
@@ -57,26 +57,26 @@ std::vector<Metric> judged_metrics(SampleKind samples) {
 
 // A slip in it would show in the table only, after the last run. Of names without a split only those of an evaluated set are reported:
 // training has others, which are its terms' own.
-void require_judged_name(const std::string& metric, SampleKind samples) {
-  const std::vector<Metric> metrics = judged_metrics(samples);
+void require_evaluated_name(const std::string& metric, SampleKind samples) {
+  const std::vector<Metric> metrics = evaluated_metrics(samples);
   std::vector<std::string> names;
   for (const Metric& known : metrics) names.push_back(known.name + (known.of_setting ? "_SETTING" : ""));
-  const auto is_judged = [&](const std::string& name) {
+  const auto is_evaluated = [&](const std::string& name) {
     return std::ranges::any_of(metrics,
                                [&](const Metric& known) { return describes(known, name) && !(known.of_setting && name == known.name); });
   };
   const auto [split, name] = split_of(metric);
   if (split == "test" || split == "valid") {
-    if (is_judged(name)) return;
+    if (is_evaluated(name)) return;
     const std::string near = nearest_name(name, names);
     throw usage_error("metric '{}' is measured by no evaluation{}", metric,
                       near.empty() ? suggestion(name, names) : fmt::format("; did you mean '{}.{}'?", split, near));
   }
   const bool is_of_training = name == "acc1";  // of the classifier, on the batches that it learns from
-  if (is_judged(name) && split.empty() && !is_of_training)
+  if (is_evaluated(name) && split.empty() && !is_of_training)
     throw usage_error("metric '{}' is measured of a data set; write test.{}", metric, name);
   const size_t dot = name.find('.');
-  if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
+  if (!split.empty() || dot == std::string::npos || !is_evaluated(name.substr(dot + 1))) return;
   const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});
   throw usage_error("metric '{}' names no evaluated data set; write {}.{}", metric, near.empty() ? "test" : near, name.substr(dot + 1));
 }
@@ -159,7 +159,7 @@ class SweepCheck {
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
     const auto images = images_of(train);
     for (const auto& metric : named_metrics(plan_, config)) {
-      require_judged_name(metric, images != nullptr ? SampleKind::kImages : SampleKind::kSentences);
+      require_evaluated_name(metric, images != nullptr ? SampleKind::kImages : SampleKind::kSentences);
       warn_of_missing_set(metric, input.recipe);
     }
     input.dataset = train;
@@ -185,7 +185,7 @@ class SweepCheck {
 
   // The sweep's own files, and every seed's run.
   void require_outside_data(size_t number, const Recipe& recipe) {
-    const JudgedData data = data_of(recipe);
+    const EvaluatedData data = data_of(recipe);
     std::string sections;
     for (const auto& [split, set] : data.sets()) sections += set->section.to_yaml();
     const auto [known, is_new] = data_roots_.try_emplace(sections);
@@ -209,8 +209,8 @@ class SweepCheck {
 
   // Opens the evaluated data: once for all points that are evaluated alike.
   void check_evaluation(const Recipe& recipe, const std::shared_ptr<const SampleTable>& train, const Config& resolved, DataWatch& watch) {
-    const std::string judged = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
-    if (!evaluations_.insert(judged).second) return;
+    const std::string evaluated = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
+    if (!evaluations_.insert(evaluated).second) return;
     make_evaluation(recipe, resolved, train, watch, progress_, log_);
   }
 

@@ -28,7 +28,7 @@ EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input
   for (const auto& remark : table.remarks) log.info(remark);
   EvaluationCache cache(input, progress, options);
   EvaluatedTable found{table.vectors.path(), table.rows.path, {}};
-  for (const auto& name : protocols) found.results.emplace_back(name, cache.judge(name));
+  for (const auto& name : protocols) found.results.emplace_back(name, cache.evaluate(name));
   return found;
 }
 

@@ -13,7 +13,7 @@
 #include "debias/evaluate/first_images.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/protocol_evaluation.h"
 #include "debias/runs/sentence_evaluation.h"
 
@@ -25,7 +25,7 @@ class TrainingEvaluation final : public ProtocolEvaluation {
   using ProtocolEvaluation::ProtocolEvaluation;
 
   void before_training(const Model& model) override {
-    std::vector<JudgedSplit> splits = judged_splits(input_);
+    std::vector<EvaluatedSplit> splits = evaluated_splits(input_);
     if (!protocols_.empty()) splits.insert(splits.begin(), {"train", input_.train});
     for (const auto& [name, dataset] : splits) {
       try {
@@ -51,13 +51,13 @@ class TrainingEvaluation final : public ProtocolEvaluation {
   void add_metrics(EvaluationCache& cache, NamedMetrics& metrics) const override {
     const bool has_groups = std::find(protocols_.begin(), protocols_.end(), "groups") != protocols_.end();
     if (!input_.classifier || has_groups) return;
-    const std::vector<JudgedSplit> splits = judged_splits(input_);
+    const std::vector<EvaluatedSplit> splits = evaluated_splits(input_);
     std::map<std::string, double> found;
     for (size_t i = 0; i < splits.size(); ++i) {
       const Features& features = cache.split(splits[i].name);
       const std::vector<int64_t> ranks = label_ranks(input_.classifier(features.values), features.labels);
       found[splits[i].name + ".acc1"] = accuracy_within(ranks, 1);
-      const AlignmentMap& aligned = cache.alignment().judged[i];
+      const AlignmentMap& aligned = cache.alignment().evaluated[i];
       if (!aligned.empty()) add_side_accuracy(splits[i].name, ranks, features.labels, features.biases, aligned, found);
     }
     metrics.insert(metrics.end(), found.begin(), found.end());
@@ -107,7 +107,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
   EvaluationInput input = evaluation_input(recipe, data_of(recipe), names, watch, log, std::move(train));
   if (recipe.classifier) {
     const int64_t classes = count_classes(*input.train, "classifier");
-    for (const auto& split : judged_splits(input)) require_labels(*split.dataset, classes, "classifier");
+    for (const auto& split : evaluated_splits(input)) require_labels(*split.dataset, classes, "classifier");
   }
   std::vector<std::string> protocols = possible_protocols(recipe, input, log);
   if (protocols.empty() && !recipe.classifier) return nullptr;

@@ -5,7 +5,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/train/loop/trainer.h"
 
 namespace debias {

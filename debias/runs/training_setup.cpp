@@ -1,7 +1,7 @@
 #include "debias/runs/training_setup.h"
 
 #include "debias/evaluate/eval_views.h"
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 #include "debias/runs/option_estimates.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/runs/training_evaluation.h"

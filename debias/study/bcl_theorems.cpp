@@ -39,43 +39,44 @@ TheoremCheck lemma_3_2(const Consistency& of, Verdict when_true) {
   std::vector<double> weights;
   for (int64_t rank = 1; rank <= kQuantiles; ++rank) weights.push_back(rank_weight(weighting, rank, kQuantiles));
   const bool paper = of.form == BayesianForm::kPaper;
-  return judged({paper ? "BCL Lemma 3.2" : "BCL Lemma 3.2, corrected",
-                 fmt::format("the estimate {} tends to the mean over true negatives",
-                             paper ? "by the share at or below, as printed," : "by the inverted mixture"),
-                 fmt::format("uniform on [-0.5, 0.5], t = 0.5, alpha = {}, tau_plus = {}, beta = {}", of.alpha, of.tau_plus, of.beta),
-                 ranked_mean(values, weights, of.beta),
-                 "=",
-                 class_mean(SampleClass::kTrueNegative, of.alpha, proposal, t),
-                 kQuadratureError,
-                 {}},
-                when_true);
+  return evaluated({paper ? "BCL Lemma 3.2" : "BCL Lemma 3.2, corrected",
+                    fmt::format("the estimate {} tends to the mean over true negatives",
+                                paper ? "by the share at or below, as printed," : "by the inverted mixture"),
+                    fmt::format("uniform on [-0.5, 0.5], t = 0.5, alpha = {}, tau_plus = {}, beta = {}", of.alpha, of.tau_plus, of.beta),
+                    ranked_mean(values, weights, of.beta),
+                    "=",
+                    class_mean(SampleClass::kTrueNegative, of.alpha, proposal, t),
+                    kQuadratureError,
+                    {}},
+                   when_true);
 }
 
 TheoremCheck unit_mass(SampleClass of, double alpha) {
   constexpr int kSteps = 1000;
   double mass = 0;
   for (int i = 0; i < kSteps; ++i) mass += class_density(of, alpha, (i + 0.5) / kSteps) / kSteps;
-  return judged({"BCL equations 5 and 6",
-                 fmt::format("the density of {} integrates to 1", of == SampleClass::kTrueNegative ? "true negatives" : "false negatives"),
-                 fmt::format("alpha = {}", alpha),
-                 mass,
-                 "=",
-                 1,
-                 0,
-                 {}});
+  return evaluated(
+      {"BCL equations 5 and 6",
+       fmt::format("the density of {} integrates to 1", of == SampleClass::kTrueNegative ? "true negatives" : "false negatives"),
+       fmt::format("alpha = {}", alpha),
+       mass,
+       "=",
+       1,
+       0,
+       {}});
 }
 
 // x = m p+ / p is the score of the best critic; the ratio p+ / p- is read off it.
 TheoremCheck equation_10(double ratio, double tau_plus) {
   const double tau_minus = 1 - tau_plus, m = 0.7, x = m * ratio / (tau_plus * ratio + tau_minus);
-  return judged({"BCL equation 10",
-                 "p+/p- = x tau_minus / (m - x tau_plus) at the best critic, x < m/tau_plus",
-                 fmt::format("p+/p- = {}, tau_plus = {}", ratio, tau_plus),
-                 x * tau_minus / (m - x * tau_plus),
-                 "=",
-                 ratio,
-                 0,
-                 {}});
+  return evaluated({"BCL equation 10",
+                    "p+/p- = x tau_minus / (m - x tau_plus) at the best critic, x < m/tau_plus",
+                    fmt::format("p+/p- = {}, tau_plus = {}", ratio, tau_plus),
+                    x * tau_minus / (m - x * tau_plus),
+                    "=",
+                    ratio,
+                    0,
+                    {}});
 }
 
 }  // namespace

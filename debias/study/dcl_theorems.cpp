@@ -57,14 +57,14 @@ TheoremCheck lemma_1(const FiniteEmbedding& f, int64_t n, const StudyRun& run) {
   for (int64_t x = 0; x < f.size(); ++x) {
     least += std::min(0.0, std::log(f.mean_positive(x) / f.mean_negative(x))) / static_cast<double>(f.size());
   }
-  return judged({"DCL Lemma 1",
-                 "L_Biased - L_Unbiased >= E min(0, ln(P+/P-)) - e^{3/2} sqrt(pi/(2N))",
-                 fmt::format("{}, N = {}", f.name(), n),
-                 difference.mean,
-                 ">=",
-                 least - std::pow(e, 1.5) * std::sqrt(pi / (2 * count)),
-                 difference.error,
-                 {}});
+  return evaluated({"DCL Lemma 1",
+                    "L_Biased - L_Unbiased >= E min(0, ln(P+/P-)) - e^{3/2} sqrt(pi/(2N))",
+                    fmt::format("{}, N = {}", f.name(), n),
+                    difference.mean,
+                    ">=",
+                    least - std::pow(e, 1.5) * std::sqrt(pi / (2 * count)),
+                    difference.error,
+                    {}});
 }
 
 std::vector<TheoremCheck> lemma_2(const FiniteEmbedding& f, const StudyRun& run) {
@@ -83,25 +83,25 @@ std::vector<TheoremCheck> lemma_2(const FiniteEmbedding& f, const StudyRun& run)
     }
   }
   const std::string setting = fmt::format("{}, Q = 10, N = {}", f.name(), n);
-  return {
-      judged({"DCL Lemma 2", "L_Unbiased -> E -ln[h+/(h+ + Q P-)] as N grows", setting, limit + drift.mean, "=", limit, drift.error, {}}),
-      judged({"DCL Lemma 2, last display",
-              "the limit with tau_minus (P - tau_plus P+), as printed",
-              setting,
-              limit + drift.mean,
-              "=",
-              misprinted,
-              drift.error,
-              {}}),
-      judged({"DCL Lemma 2, last display",
-              "the limit with (P - tau_plus P+) / tau_minus",
-              setting,
-              limit + drift.mean,
-              "=",
-              limit,
-              drift.error,
-              {}},
-             Verdict::kHoldsCorrected)};
+  return {evaluated(
+              {"DCL Lemma 2", "L_Unbiased -> E -ln[h+/(h+ + Q P-)] as N grows", setting, limit + drift.mean, "=", limit, drift.error, {}}),
+          evaluated({"DCL Lemma 2, last display",
+                     "the limit with tau_minus (P - tau_plus P+), as printed",
+                     setting,
+                     limit + drift.mean,
+                     "=",
+                     misprinted,
+                     drift.error,
+                     {}}),
+          evaluated({"DCL Lemma 2, last display",
+                     "the limit with (P - tau_plus P+) / tau_minus",
+                     setting,
+                     limit + drift.mean,
+                     "=",
+                     limit,
+                     drift.error,
+                     {}},
+                    Verdict::kHoldsCorrected)};
 }
 
 std::vector<TheoremCheck> theorem_3(const FiniteEmbedding& f, int64_t n, int64_t m, const StudyRun& run) {
@@ -113,7 +113,7 @@ std::vector<TheoremCheck> theorem_3(const FiniteEmbedding& f, int64_t n, int64_t
   const std::string setting = fmt::format("{}, N = {}, M = {}", f.name(), n, m);
   const double rate = (1 / std::sqrt(count) + tau_plus / std::sqrt(own)) / tau_minus;
   const auto check = [&](const char* statement, const char* claim, double constant) {
-    return judged({statement, claim, setting, std::abs(gap.mean), "<=", constant * rate, gap.error, {}});
+    return evaluated({statement, claim, setting, std::abs(gap.mean), "<=", constant * rate, gap.error, {}});
   };
   return {check("DCL Theorem 3", "|L~ - L_Debiased| <= e^{3/2} sqrt(pi/2) (N^{-1/2} + tau_plus M^{-1/2}) / tau_minus",
                 std::pow(e, 1.5) * std::sqrt(pi / 2)),
@@ -131,25 +131,25 @@ TheoremCheck lemma_a2(const FiniteEmbedding& f, int64_t n, int64_t m, double eps
   const double e3 = 2 * std::pow(e, 3), ratio = tau_minus / tau_plus;
   const double bound = 2 * std::exp(-count * epsilon * epsilon * tau_minus * tau_minus / e3) +
                        2 * std::exp(-static_cast<double>(m) * epsilon * epsilon * ratio * ratio / e3);
-  return judged({"DCL Lemma A.2",
-                 "P(Delta >= epsilon) <= 2 exp(-N eps^2 tau_minus^2/(2e^3)) + 2 exp(-M eps^2 (tau_minus/tau_plus)^2/(2e^3))",
-                 fmt::format("{}, N = {}, M = {}, epsilon = {}", f.name(), n, m, epsilon),
-                 tail.mean,
-                 "<=",
-                 bound,
-                 tail.error,
-                 {}});
+  return evaluated({"DCL Lemma A.2",
+                    "P(Delta >= epsilon) <= 2 exp(-N eps^2 tau_minus^2/(2e^3)) + 2 exp(-M eps^2 (tau_minus/tau_plus)^2/(2e^3))",
+                    fmt::format("{}, N = {}, M = {}, epsilon = {}", f.name(), n, m, epsilon),
+                    tail.mean,
+                    "<=",
+                    bound,
+                    tail.error,
+                    {}});
 }
 
 TheoremCheck lemma_4(const FiniteEmbedding& f, int64_t n) {
-  return judged({"DCL Lemma 4",
-                 "loss of the mean classifier <= L~, for N >= K - 1",
-                 fmt::format("{}, N = {}", f.name(), n),
-                 f.mean_classifier_loss(),
-                 "<=",
-                 f.debiased_limit(n),
-                 0,
-                 {}});
+  return evaluated({"DCL Lemma 4",
+                    "loss of the mean classifier <= L~, for N >= K - 1",
+                    fmt::format("{}, N = {}", f.name(), n),
+                    f.mean_classifier_loss(),
+                    "<=",
+                    f.debiased_limit(n),
+                    0,
+                    {}});
 }
 
 // Slope of ln(1 + N max(mean a / tau_minus - second mean b, 1/e)) along its gradient, where the maximum begins to act.
@@ -168,39 +168,39 @@ std::vector<TheoremCheck> lemma_a4() {
     for (const double b : {1 / e, e}) top = std::max(top, std::log1p(n * std::max(a / tau_minus - tau_plus * b, 1 / e)));
   }
   const std::string setting = "N = 100, M = 1, tau_plus = 0.5";
-  return {judged({"DCL Lemma A.4",
-                  "slope <= e sqrt(1/(tau_minus^2 N) + tau_plus^2/M), with the lemma's own g",
-                  setting,
-                  steepest_slope(n, m, tau_minus, tau_plus),
-                  "<=",
-                  constant(tau_plus),
-                  0,
-                  {}}),
-          judged({"DCL Lemma A.4",
-                  "the same constant, with the g of the loss (1/tau_minus on both terms)",
-                  setting,
-                  steepest_slope(n, m, tau_minus, ratio),
-                  "<=",
-                  constant(tau_plus),
-                  0,
-                  {}}),
-          judged({"DCL Lemma A.4",
-                  "slope <= e sqrt(1/(tau_minus^2 N) + (tau_plus/tau_minus)^2/M), with the g of the loss",
-                  setting,
-                  steepest_slope(n, m, tau_minus, ratio),
-                  "<=",
-                  constant(ratio),
-                  0,
-                  {}},
-                 Verdict::kHoldsCorrected),
-          judged({"DCL Lemma A.4",
-                  "largest value <= ln(1 + N max(e/tau_minus - tau_plus/e, 1/e))",
-                  setting,
-                  top,
-                  "<=",
-                  std::log1p(n * std::max(e / tau_minus - tau_plus / e, 1 / e)),
-                  0,
-                  {}})};
+  return {evaluated({"DCL Lemma A.4",
+                     "slope <= e sqrt(1/(tau_minus^2 N) + tau_plus^2/M), with the lemma's own g",
+                     setting,
+                     steepest_slope(n, m, tau_minus, tau_plus),
+                     "<=",
+                     constant(tau_plus),
+                     0,
+                     {}}),
+          evaluated({"DCL Lemma A.4",
+                     "the same constant, with the g of the loss (1/tau_minus on both terms)",
+                     setting,
+                     steepest_slope(n, m, tau_minus, ratio),
+                     "<=",
+                     constant(tau_plus),
+                     0,
+                     {}}),
+          evaluated({"DCL Lemma A.4",
+                     "slope <= e sqrt(1/(tau_minus^2 N) + (tau_plus/tau_minus)^2/M), with the g of the loss",
+                     setting,
+                     steepest_slope(n, m, tau_minus, ratio),
+                     "<=",
+                     constant(ratio),
+                     0,
+                     {}},
+                    Verdict::kHoldsCorrected),
+          evaluated({"DCL Lemma A.4",
+                     "largest value <= ln(1 + N max(e/tau_minus - tau_plus/e, 1/e))",
+                     setting,
+                     top,
+                     "<=",
+                     std::log1p(n * std::max(e / tau_minus - tau_plus / e, 1 / e)),
+                     0,
+                     {}})};
 }
 
 // Sum over all choices of N points, by weight: `of_class` points under p+, the others under p or p-.
@@ -242,14 +242,14 @@ TheoremCheck equation_4(const FiniteEmbedding& f, int64_t n) {
       }
     }
   }
-  return judged({"DCL equation 4",
-                 "the expectation under p- by inclusion and exclusion",
-                 fmt::format("{}, N = {}", f.name(), n),
-                 left,
-                 "=",
-                 right,
-                 0,
-                 {}});
+  return evaluated({"DCL equation 4",
+                    "the expectation under p- by inclusion and exclusion",
+                    fmt::format("{}, N = {}", f.name(), n),
+                    left,
+                    "=",
+                    right,
+                    0,
+                    {}});
 }
 
 }  // namespace

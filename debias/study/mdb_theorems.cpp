@@ -43,17 +43,17 @@ std::vector<TheoremCheck> theorem_2_1(const FiniteEmbedding& f, int64_t n, int64
   };
   const DrawnMean printed = gap(Average::kOfNegatives), corrected = gap(Average::kOfAll);
   return {
-      judged(
+      evaluated(
           {"MDB Theorem 2.1", "|L~ - L| <= its bound, u ~ p- as stated", setting, std::abs(printed.mean), "<=", bound, printed.error, {}}),
-      judged({"MDB Theorem 2.1, corrected",
-              "the same with P_emp of N points under p",
-              setting,
-              std::abs(corrected.mean),
-              "<=",
-              bound,
-              corrected.error,
-              {}},
-             Verdict::kHoldsCorrected)};
+      evaluated({"MDB Theorem 2.1, corrected",
+                 "the same with P_emp of N points under p",
+                 setting,
+                 std::abs(corrected.mean),
+                 "<=",
+                 bound,
+                 corrected.error,
+                 {}},
+                Verdict::kHoldsCorrected)};
 }
 
 std::vector<TheoremCheck> lemma_1(const FiniteEmbedding& f) {
@@ -68,16 +68,16 @@ std::vector<TheoremCheck> lemma_1(const FiniteEmbedding& f) {
     }
   }
   const std::string setting = f.name() + ", N = 10^9, ln N taken off both sides";
-  return {judged({"MDB Lemma 1", "the unbiased loss tends to E ln(1 + N P-/P+)", setting, with_pairs, "=", with_means, 1e-6, {}}),
-          judged({"MDB Lemma 1, corrected",
-                  "it exceeds that by E[ln P+ - ln h(x, x+)] >= 0",
-                  setting,
-                  with_pairs - with_means,
-                  "=",
-                  formula,
-                  1e-6,
-                  {}},
-                 Verdict::kHoldsCorrected)};
+  return {evaluated({"MDB Lemma 1", "the unbiased loss tends to E ln(1 + N P-/P+)", setting, with_pairs, "=", with_means, 1e-6, {}}),
+          evaluated({"MDB Lemma 1, corrected",
+                     "it exceeds that by E[ln P+ - ln h(x, x+)] >= 0",
+                     setting,
+                     with_pairs - with_means,
+                     "=",
+                     formula,
+                     1e-6,
+                     {}},
+                    Verdict::kHoldsCorrected)};
 }
 
 }  // namespace

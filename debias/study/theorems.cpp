@@ -39,7 +39,7 @@ bool relation_holds(const TheoremCheck& check) {
   return std::abs(excess) <= slack;
 }
 
-TheoremCheck judged(TheoremCheck check, Verdict when_true) {
+TheoremCheck evaluated(TheoremCheck check, Verdict when_true) {
   check.verdict = relation_holds(check) ? when_true : Verdict::kFails;
   return check;
 }

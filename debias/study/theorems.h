@@ -58,6 +58,6 @@ DrawnMean drawn_mean(int64_t draws, const StudyRun& run, uint64_t stream, const 
 // holds when left <relation> right within three standard errors and rounding.
 bool relation_holds(const TheoremCheck& check);
 // With the verdict that the measurement gives: kHolds (or the one given), else kFails.
-TheoremCheck judged(TheoremCheck check, Verdict when_true = Verdict::kHolds);
+TheoremCheck evaluated(TheoremCheck check, Verdict when_true = Verdict::kHolds);
 
 }  // namespace debias

@@ -42,7 +42,7 @@ std::vector<TheoremCheck> order_of_losses(const Batch& batch) {
   const double without = at_margin(std::numeric_limits<double>::infinity()), quarter = at_margin(0.25), two = at_margin(2);
   const std::string setting = "random batch, t = 0.1";
   const auto check = [&](const char* claim, double left, const char* relation, double right) {
-    return judged({"USC order of losses", claim, setting, left, relation, right, 0, {}});
+    return evaluated({"USC order of losses", claim, setting, left, relation, right, 0, {}});
   };
   return {check("InfoL1O <= eps-InfoNCE, epsilon = 0.25", without, "<=", quarter),
           check("eps-InfoNCE <= InfoNCE, epsilon = 0.25", quarter, "<=", infonce_loss),
@@ -52,14 +52,14 @@ std::vector<TheoremCheck> order_of_losses(const Batch& batch) {
 
 TheoremCheck supcon_without_margin(const Batch& batch) {
   const double with = value(eps_supcon(batch.z, batch.labels, EpsSupConOptions().temperature(kTemperature).epsilon(0)));
-  return judged({"USC eps-SupCon",
-                 "equals SupCon's L_out at epsilon = 0",
-                 "random batch, t = 0.1",
-                 with,
-                 "=",
-                 value(supcon(batch.z, batch.labels, SupConOptions().temperature(kTemperature))),
-                 0,
-                 {}});
+  return evaluated({"USC eps-SupCon",
+                    "equals SupCon's L_out at epsilon = 0",
+                    "random batch, t = 0.1",
+                    with,
+                    "=",
+                    value(supcon(batch.z, batch.labels, SupConOptions().temperature(kTemperature))),
+                    0,
+                    {}});
 }
 
 // One view of three samples, two of a class: each of these two anchors has one positive and one negative.
@@ -70,14 +70,14 @@ std::vector<TheoremCheck> margin_forms(uint64_t seed) {
   };
   std::vector<TheoremCheck> out;
   for (const auto& [name, form] : {std::pair{"a", EpsForm::kA}, {"b", EpsForm::kB}, {"d", EpsForm::kD}}) {
-    out.push_back(judged({"USC equation 17",
-                          fmt::format("forms {} and c agree for one positive and one negative", name),
-                          "t = 0.1, epsilon = 0.25",
-                          of(form),
-                          "=",
-                          of(EpsForm::kC),
-                          0,
-                          {}}));
+    out.push_back(evaluated({"USC equation 17",
+                             fmt::format("forms {} and c agree for one positive and one negative", name),
+                             "t = 0.1, epsilon = 0.25",
+                             of(form),
+                             "=",
+                             of(EpsForm::kC),
+                             0,
+                             {}}));
   }
   return out;
 }
@@ -89,14 +89,14 @@ double normal_divergence(double mean1, double deviation1, double mean2, double d
 }
 
 TheoremCheck divergence_of_distances() {
-  return judged({"USC FairKL",
-                 "the divergence is the same on cosines c and on squared distances 2 - 2c",
-                 "N(0.3, 0.2) against N(0.1, 0.4)",
-                 normal_divergence(2 - 2 * 0.3, 2 * 0.2, 2 - 2 * 0.1, 2 * 0.4),
-                 "=",
-                 normal_divergence(0.3, 0.2, 0.1, 0.4),
-                 0,
-                 {}});
+  return evaluated({"USC FairKL",
+                    "the divergence is the same on cosines c and on squared distances 2 - 2c",
+                    "N(0.3, 0.2) against N(0.1, 0.4)",
+                    normal_divergence(2 - 2 * 0.3, 2 * 0.2, 2 - 2 * 0.1, 2 * 0.4),
+                    "=",
+                    normal_divergence(0.3, 0.2, 0.1, 0.4),
+                    0,
+                    {}});
 }
 
 struct InformationBounds {
@@ -123,20 +123,20 @@ std::vector<TheoremCheck> equation_3(int n) {
   const InformationBounds at = information_bounds(n);
   const std::string setting = fmt::format("two noisy poles with the best critic, N = {}", n);
   return {
-      judged({"USC equation 3", "E ln(e^s+ / (e^s+ + sum)) <= I, as printed", setting, at.infonce, "<=", at.information, 0, {}}),
-      judged({"USC equation 3", "I <= E ln(e^s+ / sum), as printed", setting, at.information, "<=", at.without_positive, 0, {}}),
-      judged(
+      evaluated({"USC equation 3", "E ln(e^s+ / (e^s+ + sum)) <= I, as printed", setting, at.infonce, "<=", at.information, 0, {}}),
+      evaluated({"USC equation 3", "I <= E ln(e^s+ / sum), as printed", setting, at.information, "<=", at.without_positive, 0, {}}),
+      evaluated(
           {"USC equation 3, corrected", "ln(N + 1) - InfoNCE <= I", setting, std::log(n + 1.0) + at.infonce, "<=", at.information, 0, {}},
           Verdict::kHoldsCorrected),
-      judged({"USC equation 3, corrected",
-              "I <= ln N - InfoL1O, at the best critic",
-              setting,
-              at.information,
-              "<=",
-              std::log(n) + at.without_positive,
-              0,
-              {}},
-             Verdict::kHoldsCorrected)};
+      evaluated({"USC equation 3, corrected",
+                 "I <= ln N - InfoL1O, at the best critic",
+                 setting,
+                 at.information,
+                 "<=",
+                 std::log(n) + at.without_positive,
+                 0,
+                 {}},
+                Verdict::kHoldsCorrected)};
 }
 
 }  // namespace

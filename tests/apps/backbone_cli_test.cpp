@@ -205,8 +205,8 @@ TEST_F(Backbones, FrozenTrainingLeavesTheWeightsAsTheyAre) {
   };
   for (const auto& entry : before.tensors()) EXPECT_EQ(bytes(after, "encoder." + entry.name), bytes(before, entry.name)) << entry.name;
   EXPECT_FALSE(bytes(after, "classifier.weight").empty());
-  const ProcessResult judged = run_debias({"eval", "knn", path("frozen"), "--json"});
-  EXPECT_EQ(judged.exit, 0) << judged.err;
+  const ProcessResult evaluated = run_debias({"eval", "knn", path("frozen"), "--json"});
+  EXPECT_EQ(evaluated.exit, 0) << evaluated.err;
   const ProcessResult resumed = run_debias({"train", path("frozen/config.yaml"), "--resume"});
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
 }

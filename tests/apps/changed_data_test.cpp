@@ -61,8 +61,8 @@ TEST_F(ChangedData, OfTheTestSetIsRefusedByResumeEvalAndEmbedAndTakenWhereAsked)
   expect_refused(eval(), "dog/5.jpg");
   expect_refused(embed(), "dog/5.jpg");
   EXPECT_EQ(eval({"data.test.root=" + (folder_ / "test")}).exit, 0) << "another test set was asked for";
-  const ProcessResult judged = eval({"--accept-data-change"});
-  EXPECT_EQ(judged.exit, 0) << judged.err;
+  const ProcessResult evaluated = eval({"--accept-data-change"});
+  EXPECT_EQ(evaluated.exit, 0) << evaluated.err;
   EXPECT_THAT(file_text(folder_ / "run/evaluation/knn.json"), HasSubstr("accepted_data_changes"));
   EXPECT_EQ(embed({"--accept-data-change"}).exit, 0);
   const ProcessResult resumed = resume({"--accept-data-change"});

@@ -118,7 +118,7 @@ TEST_F(ClassesByName, ATestFolderWithTwoOfFourClassesScoresAsTheSameImagesAmongA
   EXPECT_EQ(few["protocols"]["groups"]["groups"]["test"]["labels"], (std::vector<std::string>{"ant", "bee", "moth", "wasp"}));
 }
 
-TEST_F(ClassesByName, TrainingJudgesAsEvalDoes) {
+TEST_F(ClassesByName, TrainingEvaluatesAsEvalDoes) {
   ASSERT_EQ(train("few", {"data.test=" + section("two")}).exit, 0);
   const std::string metrics = file_text(*pictures_ / "few/metrics.jsonl");
   const auto last = nlohmann::json::parse(metrics.substr(metrics.rfind('\n', metrics.size() - 2) + 1));
@@ -157,14 +157,14 @@ TEST_F(ClassesByName, EmbeddingsCarryTheRunsNumbers) {
   EXPECT_EQ(times(",3\n", table), 30u);  // wasp
 }
 
-TEST_F(ClassesByName, ASetOfOtherClassesIsJudgedByItsOwnWithoutTheClassifier) {
+TEST_F(ClassesByName, ASetOfOtherClassesIsEvaluatedByItsOwnWithoutTheClassifier) {
   const std::vector<std::string> others = {"oak", "elm", "fir", "yew"};
   pictures_->folder("trees/train", others, "train");
   pictures_->folder("trees/test", others, "test");
   const std::vector<std::string> trees = {"--data", "image_folder", "--root", *pictures_ / "trees"};
-  const ProcessResult judged = eval("knn", trees);
-  EXPECT_GT(json_of(judged)["protocols"]["knn"]["metrics"]["test.knn_acc1"].get<double>(), 0.5);
-  EXPECT_THAT(judged.err, HasSubstr("no class of image_folder is in the training set"));
+  const ProcessResult evaluated = eval("knn", trees);
+  EXPECT_GT(json_of(evaluated)["protocols"]["knn"]["metrics"]["test.knn_acc1"].get<double>(), 0.5);
+  EXPECT_THAT(evaluated.err, HasSubstr("no class of image_folder is in the training set"));
 }
 
 TEST_F(ClassesByName, ResumingWithOtherTrainingClassesIsRefused) {

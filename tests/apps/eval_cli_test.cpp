@@ -42,7 +42,7 @@ void expect_refusal(const ProcessResult& result, int exit, const std::string& me
   EXPECT_EQ(result.err, "debias: " + message + "\n");
 }
 
-class Judging : public testing::Test {
+class EvalCommand : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new TemporaryFolder;
@@ -60,9 +60,9 @@ class Judging : public testing::Test {
 
   static TemporaryFolder* folder_;
 };
-TemporaryFolder* Judging::folder_ = nullptr;
+TemporaryFolder* EvalCommand::folder_ = nullptr;
 
-TEST_F(Judging, EvalPrintsPercentAndWritesFractions) {
+TEST_F(EvalCommand, EvalPrintsPercentAndWritesFractions) {
   const ProcessResult result = debias_command({"eval", "knn,linear,tsne", run_folder(), "linear.views=eval", "linear.epochs=2", "knn.k=7",
                                                "tsne.iterations=50", "tsne.samples=30"});
   ASSERT_EQ(result.exit, 0) << result.err;
@@ -81,7 +81,7 @@ TEST_F(Judging, EvalPrintsPercentAndWritesFractions) {
   EXPECT_EQ(linear["options"]["views"], "eval");
 }
 
-TEST_F(Judging, EvalPrintsLowShotAccuracyWithItsIntervalAndRetrieval) {
+TEST_F(EvalCommand, EvalPrintsLowShotAccuracyWithItsIntervalAndRetrieval) {
   const ProcessResult result = debias_command({"eval", "low_shot,retrieval", run_folder(), "low_shot.per_class=[1, 3]", "low_shot.draws=3",
                                                "retrieval.k=[1, 2]", "--fail-if", "low_shot_acc1_3_per_class<0"});
   ASSERT_EQ(result.exit, 0) << result.err;
@@ -94,12 +94,12 @@ TEST_F(Judging, EvalPrintsLowShotAccuracyWithItsIntervalAndRetrieval) {
   EXPECT_EQ(nlohmann::json::parse(file_text(run_folder() + "/evaluation/retrieval.json"))["queries"]["test"], 40);
 }
 
-TEST_F(Judging, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
+TEST_F(EvalCommand, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
   const auto json = json_of(debias_command({"eval", "knn", run_folder(), "k=9", "--json"}));
   EXPECT_EQ(json["protocols"]["knn"], nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json")));
 }
 
-TEST_F(Judging, FailIfGivesExitOneWithOneLineOnlyWhenItHolds) {
+TEST_F(EvalCommand, FailIfGivesExitOneWithOneLineOnlyWhenItHolds) {
   const ProcessResult holds = debias_command({"eval", "knn", run_folder(), "--fail-if", "test.knn_acc1<1.5"});
   EXPECT_EQ(holds.exit, 1);
   EXPECT_NE(holds.err.find("so --fail-if 'test.knn_acc1<1.5' holds\n"), std::string::npos);
@@ -109,7 +109,7 @@ TEST_F(Judging, FailIfGivesExitOneWithOneLineOnlyWhenItHolds) {
   EXPECT_NE(unknown.err.find("did you mean 'test.knn_acc1'?"), std::string::npos);
 }
 
-TEST_F(Judging, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
+TEST_F(EvalCommand, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
   expect_refusal(debias_command({"eval", "kn", "nowhere"}), 2, "eval: unknown protocol 'kn'; did you mean 'knn'?");
   expect_refusal(debias_command({"eval", "linear,linear_dcl", "nowhere"}), 2,
                  "eval: protocol 'linear_dcl' is requested twice; give it once");
@@ -128,7 +128,7 @@ TEST_F(Judging, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
                  "knn: k: 97 neighbours of a gallery of 96 labelled images; give k of at most 96");
 }
 
-TEST_F(Judging, EvalChangesTheRunsDataByWordsAndJudgesOnOthersBesideIt) {
+TEST_F(EvalCommand, EvalChangesTheRunsDataByWordsAndEvaluatesOnOthersBesideIt) {
   const auto changed = json_of(debias_command({"eval", "knn", run_folder(), "data.test.test_count=12", "--json"}));
   EXPECT_EQ(changed["protocols"]["knn"]["counts"]["test"], 12);
   const std::string own = file_text(run_folder() + "/evaluation/knn.json");
@@ -139,7 +139,7 @@ TEST_F(Judging, EvalChangesTheRunsDataByWordsAndJudgesOnOthersBesideIt) {
   EXPECT_TRUE(fs::exists(run_folder() + "/evaluation/knn-glyphs.json"));
 }
 
-TEST_F(Judging, WordsGoToTheirProtocolsAndToTheRecipe) {
+TEST_F(EvalCommand, WordsGoToTheirProtocolsAndToTheRecipe) {
   const auto json = json_of(
       debias_command({"eval", "groups,knn", run_folder(), "knn.k=7", "groups.bootstrap=0", "evaluate.unknown_classes=ignore", "--json"}));
   const auto changes = json["protocols"]["knn"]["recipe_changes"];
@@ -147,7 +147,7 @@ TEST_F(Judging, WordsGoToTheirProtocolsAndToTheRecipe) {
   EXPECT_EQ(changes["evaluate.unknown_classes"], "ignore");
 }
 
-TEST_F(Judging, HelpFitsOneScreenAndEndsWithAnExample) {
+TEST_F(EvalCommand, HelpFitsOneScreenAndEndsWithAnExample) {
   for (const char* verb : {"eval", "embed"}) {
     const ProcessResult help = debias_command({verb, "--help"});
     EXPECT_EQ(help.exit, 0);
@@ -156,7 +156,7 @@ TEST_F(Judging, HelpFitsOneScreenAndEndsWithAnExample) {
   }
 }
 
-TEST_F(Judging, SentencesHaveAHelpOfTheirOwn) {
+TEST_F(EvalCommand, SentencesHaveAHelpOfTheirOwn) {
   const ProcessResult above = debias_command({"eval", "--help"});
   EXPECT_NE(above.out.find("debias eval sentences --help"), std::string::npos) << above.out;
   const ProcessResult help = debias_command({"eval", "sentences", "--help"});
@@ -169,13 +169,13 @@ TEST_F(Judging, SentencesHaveAHelpOfTheirOwn) {
   EXPECT_NE(help.out.find("Example: debias eval sentences"), std::string::npos) << help.out;
 }
 
-TEST_F(Judging, EvalSaysWhichOfItsWordsAreMissing) {
+TEST_F(EvalCommand, EvalSaysWhichOfItsWordsAreMissing) {
   expect_refusal(debias_command({"eval"}), 2, "eval: protocols is required; see debias eval --help");
   expect_refusal(debias_command({"eval", "knn"}), 2, "eval: run is required; see debias eval --help");
   expect_refusal(debias_command({"eval", "sentences"}), 2, "eval sentences: run is required; see debias eval sentences --help");
 }
 
-TEST_F(Judging, SentencesAreNoProtocolAmongOthers) {
+TEST_F(EvalCommand, SentencesAreNoProtocolAmongOthers) {
   const ProcessResult listed = debias_command({"eval", "knn,sentences", run_folder()});
   EXPECT_EQ(listed.exit, 2);
   EXPECT_TRUE(listed.err.starts_with("debias: eval: 'sentences' is a command of its own")) << listed.err;

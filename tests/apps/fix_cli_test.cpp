@@ -68,9 +68,9 @@ TEST_F(FixCommand, WritesAFolderThatOtherCommandsKnow) {
   EXPECT_THAT(report.out, HasSubstr("conflicting_acc"));
   EXPECT_THAT(run_debias({"report", path("fixed"), "--text"}).out,
               HasSubstr(path("fixed") + ": fix-balanced, seed 1, corrected features\n"));
-  const ProcessResult judged = run_debias({"eval", "groups", path("fixed"), "--json"});
-  ASSERT_EQ(judged.exit, 0) << judged.err;
-  const Json groups = Json::parse(judged.out)["protocols"]["groups"];
+  const ProcessResult evaluated = run_debias({"eval", "groups", path("fixed"), "--json"});
+  ASSERT_EQ(evaluated.exit, 0) << evaluated.err;
+  const Json groups = Json::parse(evaluated.out)["protocols"]["groups"];
   EXPECT_NEAR(groups["metrics"]["test.conflicting_acc"], json["after"]["test"]["conflicting_acc"], 1e-9);
 }
 
@@ -99,9 +99,9 @@ TEST_F(FixCommand, EvalGroupsTheRowsOfAFolderAsFixDid) {
   const ProcessResult result = run_debias(words("fixed", {"--bias", "bias,camera", "--method", "balanced", "--json"}));
   ASSERT_EQ(result.exit, 0) << result.err;
   const Json fixed = Json::parse(result.out)["after"]["test"];
-  const ProcessResult judged = run_debias({"eval", "groups", path("fixed"), "--json"});
-  ASSERT_EQ(judged.exit, 0) << judged.err;
-  const Json metrics = Json::parse(judged.out)["protocols"]["groups"]["metrics"];
+  const ProcessResult evaluated = run_debias({"eval", "groups", path("fixed"), "--json"});
+  ASSERT_EQ(evaluated.exit, 0) << evaluated.err;
+  const Json metrics = Json::parse(evaluated.out)["protocols"]["groups"]["metrics"];
   for (const char* name : {"conflicting_acc", "worst_group_acc"}) EXPECT_EQ(metrics["test." + std::string(name)], fixed[name]) << name;
 }
 
@@ -211,7 +211,7 @@ TEST_F(FixCommand, TablesAreEvaluatedWithoutARun) {
   expect_refused(run_debias(with({"eval", "linear", "views=train"}, words)), 2, "needs images");
 }
 
-TEST_F(FixCommand, ATableOfTrainingRowsIsJudgedByItsOtherRows) {
+TEST_F(FixCommand, ATableOfTrainingRowsIsEvaluatedByItsOtherRows) {
   rewrite_csv(",test\n", ",train\n");
   const std::vector<std::string> words = {"--embeddings", table_.vectors(), "--csv", table_.csv(), "--json"};
   const ProcessResult result = run_debias(with({"eval", "knn", "k=1"}, words));

@@ -197,7 +197,7 @@ TEST_F(InitCommand, WithoutBiasValuesOrLabelsItProposesAnEncoderWithoutLabels) {
   EXPECT_THAT(file_text("flat.html"), HasSubstr("uniformity"));
 }
 
-TEST_F(InitCommand, DamagedFilesAreNamedAndNoneIsJudged) {
+TEST_F(InitCommand, DamagedFilesAreNamedAndNoneIsEvaluated) {
   std::ofstream("photos/ape/0.jpg") << "no picture";
   const auto found = json({"--labels", "colours.csv"});
   ASSERT_EQ(found["bad_files"].size(), 1u);

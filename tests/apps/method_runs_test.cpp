@@ -1,4 +1,4 @@
-// Runs of every training method are judged, embedded and exported by the command like any other.
+// Runs of every training method are evaluated, embedded and exported by the command like any other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class MethodRuns : public testing::TestWithParam<std::vector<std::string>> {};
 
-TEST_P(MethodRuns, AreJudgedEmbeddedAndExported) {
+TEST_P(MethodRuns, AreEvaluatedEmbeddedAndExported) {
   const TemporaryFolder folder;
   const std::string recipe = folder / "small.yaml", run = folder / "run";
   std::ofstream(recipe) << "name: small\nseed: 3\n"

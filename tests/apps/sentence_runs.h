@@ -1,4 +1,4 @@
-// A run trained on sentences of made-up words, and two sentence sets to judge it by.
+// A run trained on sentences of made-up words, and two sentence sets to evaluate it by.
 #pragma once
 
 #include <gtest/gtest.h>

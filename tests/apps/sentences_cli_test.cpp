@@ -64,7 +64,7 @@ TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
   EXPECT_EQ(times("data.test: 1 of 4 books have fewer than 10 sentences", trained.err), 1u) << trained.err;
 }
 
-TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndJudged) {
+TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndEvaluated) {
   EXPECT_EQ(times("data.test: '0.txt' is a book of data.train, too", trained_.err), 1u) << trained_.err;
   std::filesystem::create_directory_symlink(path("books"), path("other-name"));
   const std::string out = "hold_out: 1, split: held_out, name: sentences, root: ";

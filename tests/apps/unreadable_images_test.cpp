@@ -56,18 +56,18 @@ TEST_F(UnreadableImages, AreReplacedCountedAndNamedOnce) {
 
 TEST_F(UnreadableImages, AreLeftOutWhereEvaluationsReadTrainingImages) {
   truncate("dog", 3);
-  const std::string test = "data.test={name: image_folder, root: " + (folder_ / "judged") + "}";
+  const std::string test = "data.test={name: image_folder, root: " + (folder_ / "evaluated") + "}";
   for (const char* group : {"cat", "dog"}) {
-    fs::create_directories(folder_ / "judged" + "/" + group);
-    fs::copy_file(whole(), folder_ / "judged" + "/" + group + "/0.jpg");
+    fs::create_directories(folder_ / "evaluated" + "/" + group);
+    fs::copy_file(whole(), folder_ / "evaluated" + "/" + group + "/0.jpg");
   }
   const auto result = train("run", {"data.on_error=substitute", test, "evaluate={every: 1, protocols: [knn], knn: {k: 3}}"});
   ASSERT_EQ(result.exit, 0) << result.err;
-  const auto judged = run_debias({"eval", "knn,linear_dcl", folder_ / "run", "linear_dcl.epochs=1", "knn.k=3"});
-  ASSERT_EQ(judged.exit, 0) << judged.err;
-  EXPECT_THAT(judged.err, HasSubstr("knn: 1 of 12 training images cannot be read and are left out"));
+  const auto evaluated = run_debias({"eval", "knn,linear_dcl", folder_ / "run", "linear_dcl.epochs=1", "knn.k=3"});
+  ASSERT_EQ(evaluated.exit, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.err, HasSubstr("knn: 1 of 12 training images cannot be read and are left out"));
   EXPECT_EQ(nlohmann::json::parse(file_text(folder_ / "run" + "/evaluation/knn.json"))["counts"]["train"], 11);
-  fs::resize_file(folder_ / "judged" + "/cat/0.jpg", 300);
+  fs::resize_file(folder_ / "evaluated" + "/cat/0.jpg", 300);
   EXPECT_EQ(run_debias({"eval", "knn", folder_ / "run", "knn.k=3"}).exit, 3);
 }
 

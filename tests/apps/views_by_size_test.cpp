@@ -1,4 +1,4 @@
-// Images of several sizes: evaluation follows the training views, and what cannot be judged is found before training.
+// Images of several sizes: evaluation follows the training views, and what cannot be evaluated is found before training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,21 +30,21 @@ class SeveralSizes : public Photographs {
     fs::copy(folder_ / "data", folder_ / "test", fs::copy_options::recursive);
   }
 
-  ProcessResult judged(const std::string& name, std::vector<std::string> more) const {
+  ProcessResult evaluated(const std::string& name, std::vector<std::string> more) const {
     more.push_back("data.test={name: image_folder, root: " + (folder_ / "test") + "}");
     more.push_back("evaluate={protocols: [knn, linear], knn: {k: 3}, linear: {epochs: 1}}");
     return train(name, more);
   }
 };
 
-TEST_F(SeveralSizes, AreJudgedAtTheSizeThatTheNetworkSaw) {
-  const ProcessResult dry = judged("dry", {"--dry-run", "--json"});
+TEST_F(SeveralSizes, AreEvaluatedAtTheSizeThatTheNetworkSaw) {
+  const ProcessResult dry = evaluated("dry", {"--dry-run", "--json"});
   ASSERT_EQ(dry.exit, 0) << dry.err;
   const auto expected = nlohmann::json::parse(R"({"steps": [{"resize": {"size": 16}}, {"center_crop": {"size": 16}}]})");
   EXPECT_EQ(nlohmann::json::parse(dry.out)["config"]["views"]["eval"], expected);
   EXPECT_FALSE(fs::exists(folder_ / "dry"));
 
-  const ProcessResult trained = judged("run", {});
+  const ProcessResult trained = evaluated("run", {});
   ASSERT_EQ(trained.exit, 0) << trained.err;
   EXPECT_EQ(nlohmann::json(read_yaml_file(folder_ / "run/config.yaml").find("views")->find("eval")->to_json()), expected);
   EXPECT_EQ(times("\"test.knn_acc1\"", metrics("run")), 2u);
@@ -54,7 +54,7 @@ TEST_F(SeveralSizes, AreJudgedAtTheSizeThatTheNetworkSaw) {
 
 TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{}, std::vector<std::string>{"--dry-run"}}) {
-    const ProcessResult refused = judged("run", with({"views.eval=none"}, words));
+    const ProcessResult refused = evaluated("run", with({"views.eval=none"}, words));
     EXPECT_EQ(refused.exit, 3);
     EXPECT_THAT(refused.err, HasSubstr("data.train cannot be evaluated with the current views.eval"));
     EXPECT_FALSE(fs::exists(folder_ / "run"));
@@ -62,16 +62,16 @@ TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
   ASSERT_EQ(train("run", {"data.test={name: image_folder, root: " + (folder_ / "test") + "}", "views.eval=none"}).exit, 0);
   const std::string cure = "views.eval={resize: {size: 20}, center_crop: {size: 16}}";
   for (const char* verb : {"eval", "embed"}) {
-    const bool judges = std::string(verb) == "eval";
-    std::vector<std::string> words = judges ? std::vector<std::string>{"eval", "knn", folder_ / "run", "knn.k=3"}
-                                            : std::vector<std::string>{"embed", folder_ / "run", "--out", folder_ / "e"};
+    const bool evaluates = std::string(verb) == "eval";
+    std::vector<std::string> words = evaluates ? std::vector<std::string>{"eval", "knn", folder_ / "run", "knn.k=3"}
+                                               : std::vector<std::string>{"embed", folder_ / "run", "--out", folder_ / "e"};
     EXPECT_EQ(run_debias(words).exit, 3) << verb;
     words.push_back(cure);
     EXPECT_EQ(run_debias(words).exit, 0) << verb;
   }
 }
 
-// Training images of one size need no view of their own; those that are judged may differ.
+// Training images of one size need no view of their own; those that are evaluated may differ.
 class OneSizeToTrainOn : public Photographs {
  protected:
   OneSizeToTrainOn() : Photographs("{size: 16}") {
@@ -96,7 +96,7 @@ class OneSizeToTrainOn : public Photographs {
   }
 };
 
-TEST_F(OneSizeToTrainOn, AFaultOfAnySplitThatIsJudgedIsFoundBeforeTraining) {
+TEST_F(OneSizeToTrainOn, AFaultOfAnySplitThatIsEvaluatedIsFoundBeforeTraining) {
   expect_refused("data.test", {split("test", "several")});
   expect_refused("data.valid", {split("valid", "several"), split("test", "same")});
 }

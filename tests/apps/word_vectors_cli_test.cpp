@@ -82,7 +82,7 @@ TEST_F(WordVectorsCli, LeavesTextsOfKnownWordsAsTheyAre) {
   EXPECT_EQ(file_text(path("expanded.npy")), file_text(path("plain.npy")));
 }
 
-TEST_F(WordVectorsCli, JudgesByWordsOfAFileOfVectors) {
+TEST_F(WordVectorsCli, EvaluatesByWordsOfAFileOfVectors) {
   write(path("glove.txt"), std::string(kGlove) + "puma 5 -5\nlion -5 5\n");
   std::string good, bad;
   for (int i = 0; i < 30; ++i) {

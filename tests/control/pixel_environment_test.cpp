@@ -71,11 +71,11 @@ TEST(PixelEnvironmentTest, HoldsActionsWithinTheirRange) {
   EXPECT_EQ(environment.model().data().ctrl[1], -1);
 }
 
-TEST(PixelEnvironmentTest, JudgedEpisodesBeginElsewhereThanThoseTrainedIn) {
+TEST(PixelEnvironmentTest, EvaluatedEpisodesBeginElsewhereThanThoseTrainedIn) {
   const EglContext context;
-  EnvironmentOptions judged = options_of("reacher_easy", 4);
-  judged.episodes = Episodes::kJudged;
-  PixelEnvironment trained(options_of("reacher_easy", 4)), other(judged);
+  EnvironmentOptions evaluated = options_of("reacher_easy", 4);
+  evaluated.episodes = Episodes::kEvaluated;
+  PixelEnvironment trained(options_of("reacher_easy", 4)), other(evaluated);
   trained.begin(0);
   other.begin(0);
   EXPECT_NE(trained.observation(), other.observation());

@@ -43,15 +43,15 @@ class FolderSurveyOf : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(FolderSurveyOf, JudgesTheTestFolderByTheNamesOfTraining) {
+TEST_F(FolderSurveyOf, EvaluatesTheTestFolderByTheNamesOfTraining) {
   add_many("train/cat", 3);
   add_many("train/dog", 3);
   add_many("test/dog", 2);
   const FolderSurvey found = survey();
-  EXPECT_EQ(text(found.judged, "split"), "test");
+  EXPECT_EQ(text(found.evaluated, "split"), "test");
   EXPECT_EQ(found.hold_out, 0);
-  EXPECT_THAT(found.judged_check->class_names, ElementsAre("cat", "dog"));
-  EXPECT_THAT(found.judged_check->per_class, ElementsAre(0, 2));
+  EXPECT_THAT(found.evaluated_check->class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(found.evaluated_check->per_class, ElementsAre(0, 2));
   EXPECT_TRUE(found.has_labels());
   EXPECT_FALSE(found.has_biases());
 }
@@ -61,8 +61,8 @@ TEST_F(FolderSurveyOf, HoldsOutAFifthWithoutATestFolder) {
   add_many("dog", 10);
   const FolderSurvey found = survey();
   EXPECT_EQ(found.hold_out, 4);
-  EXPECT_EQ(text(found.judged, "split"), "held_out");
-  EXPECT_EQ(read_data(found.judged).make_images()->size(), 4);
+  EXPECT_EQ(text(found.evaluated, "split"), "held_out");
+  EXPECT_EQ(read_data(found.evaluated).make_images()->size(), 4);
   EXPECT_EQ(read_data(found.train).make_images()->size(), 16);
 }
 
@@ -79,12 +79,12 @@ TEST_F(FolderSurveyOf, AFolderWithAnotherNameForTrainCanHoldOut) {
   add_many("Training/cat", 10);
   add_many("Training/dog", 10);
   const FolderSurvey found = survey();
-  EXPECT_EQ(read_data(found.judged).make_images()->size(), 4);
+  EXPECT_EQ(read_data(found.evaluated).make_images()->size(), 4);
   EXPECT_EQ(read_data(found.train).make_images()->size(), 16);
   EXPECT_THAT(read_data(found.train).make_images()->info().class_names, ElementsAre("cat", "dog"));
 }
 
-TEST_F(FolderSurveyOf, ATestFolderWithoutLabelsJudgesNothing) {
+TEST_F(FolderSurveyOf, ATestFolderWithoutLabelsEvaluatesNothing) {
   add_many("train/cat", 10);
   add_many("train/dog", 10);
   add_many("test", 5);
@@ -99,18 +99,18 @@ TEST_F(FolderSurveyOf, HoldsOutNoDamagedFile) {
   for (const char* file : {"cat/100.png", "cat/104.png", "dog/103.png"}) damage(file);
   const FolderSurvey found = survey();
   EXPECT_EQ(found.train_check.bad_files.size(), 3u);
-  EXPECT_THAT(found.judged_bad, IsEmpty());
-  EXPECT_THAT(check_data(*read_data(found.judged).make_images()).bad_files, IsEmpty());
+  EXPECT_THAT(found.evaluated_bad, IsEmpty());
+  EXPECT_THAT(check_data(*read_data(found.evaluated).make_images()).bad_files, IsEmpty());
 }
 
-TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeJudgedAreNamed) {
+TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeEvaluatedAreNamed) {
   add_many("train/cat", 2);
   add_many("train/dog", 2);
   add_many("test/cat", 2);
   damage("test/cat/101.png");
   const FolderSurvey found = survey();
-  ASSERT_EQ(found.judged_bad.size(), 1u);
-  EXPECT_THAT(found.judged_bad[0].path, HasSubstr("test/cat/101.png"));
+  ASSERT_EQ(found.evaluated_bad.size(), 1u);
+  EXPECT_THAT(found.evaluated_bad[0].path, HasSubstr("test/cat/101.png"));
 }
 
 TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {

@@ -63,7 +63,7 @@ TEST(SentenceEncoders, FollowFromTheSeed) {
   }
 }
 
-TEST(SentenceEncoders, PairIsJudgedByUnitHalves) {
+TEST(SentenceEncoders, PairIsEvaluatedByUnitHalves) {
   const auto pair = sentence_pair(bag(1), bag(2));
   EXPECT_EQ(pair->feature_dim(), 16);
   const at::Tensor vectors = sentence_vectors(*pair, some_ids());

@@ -103,31 +103,31 @@ TEST(Alignment, WithoutNamesNumbersAreTheNames) {
   EXPECT_EQ(usage_error_of([&] { decided(*train, "{0: 3}"); }), "run.yaml:1: groups: aligned: unknown bias label '3'; did you mean '0'?");
 }
 
-TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheJudged) {
-  const auto train = animals({{0, kUnknown}, {1, kUnknown}}), judged = animals({{0, 1}, {1, 0}});
+TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheEvaluated) {
+  const auto train = animals({{0, kUnknown}, {1, kUnknown}}), evaluated = animals({{0, 1}, {1, 0}});
   train->editable_info().bias_names.clear();
-  const Alignment none = decide_alignment(*train, {judged.get()}, chosen("majority"));
+  const Alignment none = decide_alignment(*train, {evaluated.get()}, chosen("majority"));
   EXPECT_TRUE(none.map.empty());
   EXPECT_EQ(none.by, "none");
   EXPECT_TRUE(std::isnan(none.share));
   ASSERT_EQ(none.notes.size(), 1u);
   EXPECT_EQ(none.notes[0],
             "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
-  EXPECT_EQ(decide_alignment(*train, {judged.get()}, chosen("{cat: red, dog: blue}")).map.side(0, 2), Side::kAligned);
+  EXPECT_EQ(decide_alignment(*train, {evaluated.get()}, chosen("{cat: red, dog: blue}")).map.side(0, 2), Side::kAligned);
   EXPECT_TRUE(decide_alignment(*train, {train.get()}, chosen("majority")).notes.empty());
 }
 
-TEST(Alignment, OfATrainingSetWithoutBiasValuesIsByTheNamesOfEachJudgedSet) {
+TEST(Alignment, OfATrainingSetWithoutBiasValuesIsByTheNamesOfEachEvaluatedSet) {
   const auto train = animals({{0, kUnknown}, {1, kUnknown}}), valid = animals({{0, 1}, {1, 0}}), test = animals({{0, 1}, {1, 0}});
   train->editable_info().bias_names.clear();
   test->editable_info().bias_names = {"blue", "red"};
   const Alignment alignment = decide_alignment(*train, {test.get(), valid.get()}, chosen("{cat: red, dog: green}"));
-  ASSERT_EQ(alignment.judged.size(), 2u);
-  EXPECT_EQ(alignment.judged[0].side(0, 1), Side::kAligned);  // red
-  EXPECT_EQ(alignment.judged[1].side(0, 2), Side::kAligned);  // red
-  EXPECT_EQ(alignment.judged[1].side(0, 1), Side::kConflicting);
-  EXPECT_EQ(alignment.judged[1].side(1, 1), Side::kAligned);      // green
-  EXPECT_EQ(alignment.judged[0].side(1, 1), Side::kConflicting);  // test has no green
+  ASSERT_EQ(alignment.evaluated.size(), 2u);
+  EXPECT_EQ(alignment.evaluated[0].side(0, 1), Side::kAligned);  // red
+  EXPECT_EQ(alignment.evaluated[1].side(0, 2), Side::kAligned);  // red
+  EXPECT_EQ(alignment.evaluated[1].side(0, 1), Side::kConflicting);
+  EXPECT_EQ(alignment.evaluated[1].side(1, 1), Side::kAligned);      // green
+  EXPECT_EQ(alignment.evaluated[0].side(1, 1), Side::kConflicting);  // test has no green
   EXPECT_EQ(alignment.biases_of_class, (BiasesOfClass{{"cat", {"red"}}, {"dog", {"green"}}}));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges exported embeddings with NumPy alone and compares each prediction with `debias eval`'s: weighted kNN, class means, and the two
+"""Evaluates exported embeddings with NumPy alone and compares each prediction with `debias eval`'s: weighted kNN, class means, and the two
 probes on stored features (linear_features; linear_dcl with views=eval), their initialisation, order of batches and Adam included.
 
     tests/evaluate/check_with_numpy.py BINARY [RUN]      RUN: a run folder; without one a small run is trained first (a minute)
@@ -128,7 +128,7 @@ def probe(train, labels, test, classes, options):
     return (test.astype(np.float64) @ parameters[0].T + parameters[1]).argmax(axis=1)
 
 
-JUDGES = {KNN: knn, MEANS: class_means, LINEAR_FEATURES: probe, LINEAR_DCL: probe}
+PROTOCOLS = {KNN: knn, MEANS: class_means, LINEAR_FEATURES: probe, LINEAR_DCL: probe}
 
 
 def debias(binary, *words):
@@ -150,14 +150,14 @@ def embedded(binary, run, section, out):
 
 
 def check(binary, run, folder):
-    judged = json.loads(debias(binary, "eval", ",".join(JUDGES), run, "linear_dcl.views=eval", "--predictions", "--json"))["protocols"]
-    data = judged[KNN]["data"]
+    results = json.loads(debias(binary, "eval", ",".join(PROTOCOLS), run, "linear_dcl.views=eval", "--predictions", "--json"))["protocols"]
+    data = results[KNN]["data"]
     train, labels = embedded(binary, run, data["train"], f"{folder}/train")
     test, truth = embedded(binary, run, data["test"], f"{folder}/test")
     known = labels >= 0
     good = True
-    for name, judge in JUDGES.items():
-        expected = judge(train[known], labels[known], test, judged[name]["classes"], judged[name]["options"])
+    for name, evaluate in PROTOCOLS.items():
+        expected = evaluate(train[known], labels[known], test, results[name]["classes"], results[name]["options"])
         table = pathlib.Path(run) / "evaluation" / f"{name}.csv"
         assert (column(table, "labels", "test") == truth).all()
         found = column(table, "predictions", "test")

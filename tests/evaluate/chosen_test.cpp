@@ -78,8 +78,8 @@ TEST(LinearProbe, RefusesWrittenViewsOfImagesOnAFeatureTable) {
   for (const std::string split : {"train", "test"}) input.stored[split] = cache.split(split);
   input.encoder = nullptr;
   for (const std::string protocol : {"linear_dcl", "linear_supcon"}) {
-    EXPECT_EQ(details(judged(input, protocol, "{epochs: 1}"))["options"]["views"], "eval");
-    EXPECT_EQ(usage_error_of([&] { judged(input, protocol, "{views: crop_flip}"); }),
+    EXPECT_EQ(details(evaluated(input, protocol, "{epochs: 1}"))["options"]["views"], "eval");
+    EXPECT_EQ(usage_error_of([&] { evaluated(input, protocol, "{views: crop_flip}"); }),
               protocol + ": views: crop_flip needs images, and a feature table has none; leave it out");
   }
 }

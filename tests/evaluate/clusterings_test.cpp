@@ -41,13 +41,13 @@ class Clusterings : public testing::Test {
     return text.str();
   }
   EvaluationResult run(const std::string& more = "") const {
-    return judged(mislabelled(), "clusterings", "{file: " + path() + ", path: image, columns: [texture, tone]" + more + "}");
+    return evaluated(mislabelled(), "clusterings", "{file: " + path() + ", path: image, columns: [texture, tone]" + more + "}");
   }
   TemporaryFolder folder_;
 };
 
 TEST_F(Clusterings, EachCellCountsAlikeAndEachClusteringToo) {
-  write(rows() + "elsewhere/toy/99.png,?,odd,odd\n");  // of no judged image
+  write(rows() + "elsewhere/toy/99.png,?,odd,odd\n");  // of no evaluated image
   const auto cells = [](auto cluster_of, int64_t least) {
     std::map<std::pair<int64_t, std::string>, std::pair<double, double>> counts;  // right, all
     for (int64_t i = 0; i < kImages; ++i) {
@@ -73,7 +73,7 @@ TEST_F(Clusterings, EachCellCountsAlikeAndEachClusteringToo) {
 
 TEST_F(Clusterings, WhatTheFileLacksIsSaid) {
   const auto refusal = [&](ErrorKind kind, const std::string& yaml) {
-    return error_of(kind, [&] { judged(mislabelled(), "clusterings", yaml); });
+    return error_of(kind, [&] { evaluated(mislabelled(), "clusterings", yaml); });
   };
   const std::string asked = "{file: " + path() + ", path: image, columns: [texture, tone], min_count: 1}";
   write(rows(2));

@@ -62,7 +62,7 @@ TEST(Predictions, OfEveryClassifyingProtocolAreDescribed) {
                                                              {"linear_features", "{epochs: 2}", "linear"},
                                                              {"mean_classifier", "{}", "mean_classifier"}};
   for (const auto& [name, yaml, whose] : protocols) {
-    const EvaluationResult result = judged(toy_input(), name, yaml);
+    const EvaluationResult result = evaluated(toy_input(), name, yaml);
     EXPECT_EQ(details(result)["predictions"], whose) << name;
     const auto table = details(result)["by_class"]["test"];
     EXPECT_EQ(table["confusion"].size(), 3u) << name;

@@ -47,14 +47,14 @@ class EveryRegisteredProtocol : public testing::TestWithParam<std::string> {
       rows << "path,tone\n";
       for (int i = 0; i < 30; ++i) rows << "toy/" << i << ".png," << i % 2 << "\n";
       rows.close();
-      return judged(input_with_biases(), GetParam(), "{columns: [tone], min_count: 1, file: " + (folder / "clusters.csv") + "}");
+      return evaluated(input_with_biases(), GetParam(), "{columns: [tone], min_count: 1, file: " + (folder / "clusters.csv") + "}");
     }
     if (find_entry(protocol_registry(), GetParam(), "protocol").reads == SampleKind::kSentences) {
       SentenceToy toy;
-      return judged(toy.input(), GetParam(), GetParam() == "sentences" ? toy.task_options() : "{}");
+      return evaluated(toy.input(), GetParam(), GetParam() == "sentences" ? toy.task_options() : "{}");
     }
     const auto options = quick.find(GetParam());
-    return judged(input_with_biases(), GetParam(), options == quick.end() ? "{}" : options->second);
+    return evaluated(input_with_biases(), GetParam(), options == quick.end() ? "{}" : options->second);
   }
 };
 
@@ -72,7 +72,7 @@ TEST_P(EveryRegisteredProtocol, IsReadBackFromItsFileAsItWas) {
   EvaluationRecord record = found().record;
   record.checkpoint = "last.safetensors";
   record.epoch = 3;
-  record.judged = {{"test", {{"name", "toy"}}}};
+  record.evaluated = {{"test", {{"name", "toy"}}}};
   record.accepted_changes = {"test: 1 file"};
   record.recipe_changes = {{"views.eval.preset", "none"}, {"evaluate.knn.k", std::nullopt}};
   const TemporaryFolder folder;

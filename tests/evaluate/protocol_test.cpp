@@ -11,7 +11,7 @@
 
 namespace debias {
 
-EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml) {
+EvaluationResult evaluated(const EvaluationInput& input, const std::string& protocol, const std::string& yaml) {
   EvaluationCache features(input, Progress::silent());
   const ProtocolEntry& entry = find_entry(protocol_registry(), protocol, "protocol");
   return entry.run(input, features, entry.read(options(yaml)), Progress::silent());
@@ -31,7 +31,7 @@ class EveryProtocol : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(EveryProtocol, IsRightOnASeparableToy) {
-  const EvaluationResult result = judged(toy_input(), GetParam(), yaml());
+  const EvaluationResult result = evaluated(toy_input(), GetParam(), yaml());
   const std::string name = "test." + prefix() + "_acc1";
   EXPECT_EQ(result.metrics.at(name), 1.0);
   EXPECT_EQ(result.metrics.at("test." + prefix() + "_acc5"), 1.0);
@@ -46,18 +46,18 @@ TEST_P(EveryProtocol, GivesTheSameNumbersAgainAndAnEncoderAsItCame) {
   EvaluationInput input = toy_input();
   input.encoder->train();
   toy(input).bn().eval();
-  const EvaluationResult first = judged(input, GetParam(), yaml());
+  const EvaluationResult first = evaluated(input, GetParam(), yaml());
   input.workers = 2;
-  EXPECT_EQ(details(judged(input, GetParam(), yaml())), details(first));
+  EXPECT_EQ(details(evaluated(input, GetParam(), yaml())), details(first));
   EXPECT_TRUE(input.encoder->is_training());
   EXPECT_FALSE(toy(input).bn().is_training());
   EXPECT_TRUE(at::equal(toy(input).bn().running_mean, at::zeros({3})));
 }
 
-TEST_P(EveryProtocol, JudgesAValidSetToo) {
+TEST_P(EveryProtocol, EvaluatesAValidSetToo) {
   EvaluationInput input = toy_input();
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
-  const EvaluationResult result = judged(input, GetParam(), yaml());
+  const EvaluationResult result = evaluated(input, GetParam(), yaml());
   EXPECT_EQ(result.metrics.count("valid." + prefix() + "_acc1"), 1u);
   EXPECT_EQ(details(result)["counts"]["valid"], 20);
 }
@@ -67,19 +67,19 @@ TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 60; ++i) train->set_label(i, 2);
   input.train = train;
-  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }),
+  EXPECT_EQ(data_error_of([&] { evaluated(input, GetParam()); }),
             GetParam() + ": all labels of split 'train' of toy are of class 2 ('class2'); it needs at least two classes");
   input = toy_input();
   const auto test = std::make_shared<ToyDataset>(4, 3, "test");
   for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
   input.test = test;
-  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to be evaluated by");
+  EXPECT_EQ(data_error_of([&] { evaluated(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to be evaluated by");
 }
 
 TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
   EvaluationInput input = toy_input();
   toy(input).poison = NAN;
-  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { judged(input, GetParam()); }).find(".png) is not finite"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { evaluated(input, GetParam()); }).find(".png) is not finite"), std::string::npos);
 }
 
 TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
@@ -98,9 +98,9 @@ TEST(Protocols, LinearIsShortForLinearDcl) { EXPECT_EQ(find_entry(protocol_regis
 TEST(KnnProtocol, TakesItsTemperatureFromTraining) {
   EvaluationInput input = toy_input();
   input.training_temperature = 0.07;
-  EXPECT_EQ(details(judged(input, "knn"))["options"]["temperature"], 0.07);
-  EXPECT_EQ(details(judged(input, "knn", "{temperature: 0.2}"))["options"]["temperature"], 0.2);
-  EXPECT_EQ(details(judged(input, "knn"))["options"]["k"], 60);
+  EXPECT_EQ(details(evaluated(input, "knn"))["options"]["temperature"], 0.07);
+  EXPECT_EQ(details(evaluated(input, "knn", "{temperature: 0.2}"))["options"]["temperature"], 0.2);
+  EXPECT_EQ(details(evaluated(input, "knn"))["options"]["k"], 60);
 }
 
 TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
@@ -108,24 +108,24 @@ TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 50; ++i) train->set_label(i, kUnknown);
   input.train = train;
-  EXPECT_EQ(details(judged(input, "knn"))["options"]["k"], 10);
-  EXPECT_NE(usage_error_of([&] { judged(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
+  EXPECT_EQ(details(evaluated(input, "knn"))["options"]["k"], 10);
+  EXPECT_NE(usage_error_of([&] { evaluated(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
 }
 
 TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
   EvaluationInput input = toy_input();
-  EXPECT_EQ(judged(input, "knn").metrics.count("test.aligned_acc"), 0u);
+  EXPECT_EQ(evaluated(input, "knn").metrics.count("test.aligned_acc"), 0u);
   const auto test = std::make_shared<ToyDataset>(6, 3, "test");
   for (int i = 0; i < 6; ++i) test->set_bias(i, i < 4 ? i % 3 : (i + 1) % 3);
   test->set_label(5, 0);  // its picture is of class 2: wrong, and its bias 0 is now aligned
   input.test = test;
-  const EvaluationResult without = judged(input, "knn");  // nothing says which value goes with a class
+  const EvaluationResult without = evaluated(input, "knn");  // nothing says which value goes with a class
   EXPECT_FALSE(without.metrics.contains("test.aligned_acc"));
   EXPECT_EQ(details(without)["notes"].size(), 1u);
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 60; ++i) train->set_bias(i, i % 3);
   input.train = train;
-  const auto metrics = judged(input, "knn").metrics;
+  const auto metrics = evaluated(input, "knn").metrics;
   EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 0.8);
   EXPECT_DOUBLE_EQ(metrics.at("test.conflicting_acc"), 1.0);
   EXPECT_DOUBLE_EQ(metrics.at("test.knn_acc1"), 5.0 / 6);
@@ -133,13 +133,13 @@ TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
 
 // Running averages that fit nothing: in eval mode the features are almost constant, by the batch and with averages that follow they are
 // not.
-TEST(LinearDcl, BatchNormInTrainModeJudgesWithTheAlteredAveragesAndLeavesTheEncoderAlone) {
+TEST(LinearDcl, BatchNormInTrainModeEvaluatesWithTheAlteredAveragesAndLeavesTheEncoderAlone) {
   EvaluationInput input = toy_input();
   input.encoder->eval();
   toy(input).bn().running_var.fill_(1e8);
   const std::string common = "epochs: 30, batch_size: 8, learning_rate: 0.05, views: eval";
-  const auto clean = judged(input, "linear_dcl", "{" + common + "}").metrics;
-  const auto parity = judged(input, "linear_dcl", "{bn: train, " + common + "}").metrics;
+  const auto clean = evaluated(input, "linear_dcl", "{" + common + "}").metrics;
+  const auto parity = evaluated(input, "linear_dcl", "{bn: train, " + common + "}").metrics;
   EXPECT_LT(clean.at("test.linear_acc1"), 0.9);
   EXPECT_EQ(parity.at("test.linear_acc1"), 1.0);
   EXPECT_TRUE(at::equal(toy(input).bn().running_var, at::full({3}, 1e8)));
@@ -150,7 +150,7 @@ TEST(LinearDcl, BatchNormInTrainModeJudgesWithTheAlteredAveragesAndLeavesTheEnco
 TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessToldOtherwise) {
   EvaluationInput input = toy_input();
   input.train_views = read_views(options("{preset: lin32, random_resized_crop: {size: 6}}"));
-  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_dcl", yaml))["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(evaluated(input, "linear_dcl", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 2}");
   EXPECT_EQ(loss("{epochs: 2, views: train}"), own);
   EXPECT_NE(loss("{epochs: 2, views: eval}"), own);
@@ -163,11 +163,11 @@ TEST(LinearSupcon, ReportsTheBestEpochAndTheLastAndSaysWhatChoseIt) {
   EvaluationInput input = toy_input();
   // Too large a step makes the last epochs no better than the first.
   const std::string yaml = "{epochs: 10, batch_size: 8, learning_rate: 30, momentum: 0, gamma: 1, views: eval}";
-  const auto by_test = judged(input, "linear_supcon", yaml);
+  const auto by_test = evaluated(input, "linear_supcon", yaml);
   EXPECT_EQ(details(by_test)["selected_on"], "test");
   EXPECT_GE(by_test.metrics.at("test.linear_acc1"), by_test.metrics.at("test.linear_last_acc1"));
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
-  const auto by_valid = judged(input, "linear_supcon", yaml);
+  const auto by_valid = evaluated(input, "linear_supcon", yaml);
   EXPECT_EQ(details(by_valid)["selected_on"], "valid");
   EXPECT_GE(by_valid.metrics.at("valid.linear_acc1"), by_valid.metrics.at("valid.linear_last_acc1"));
 }
@@ -176,9 +176,9 @@ TEST(LinearSupcon, ReportsTheBestEpochAndTheLastAndSaysWhatChoseIt) {
 TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
   const EvaluationInput input = toy_input();
   const auto best = [&](int64_t epochs, double gamma) {
-    return details(judged(input, "linear_supcon",
-                          fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval}}", epochs,
-                                      gamma)))["train_loss"]
+    return details(evaluated(input, "linear_supcon",
+                             fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval}}", epochs,
+                                         gamma)))["train_loss"]
         .get<double>();
   };
   EXPECT_NEAR(best(10, 1e-12), best(7, 1), 1e-6);  // 6 steps before the loss of the 7th epoch is measured
@@ -189,9 +189,9 @@ TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
 TEST(LinearSupcon, StepsDownAtItsMilestones) {
   const EvaluationInput input = toy_input();
   const auto loss = [&](int64_t epochs, double gamma, const std::string& more) {
-    return details(judged(input, "linear_supcon",
-                          fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval{}}}", epochs,
-                                      gamma, more)))["train_loss"]
+    return details(evaluated(input, "linear_supcon",
+                             fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval{}}}",
+                                         epochs, gamma, more)))["train_loss"]
         .get<double>();
   };
   EXPECT_NEAR(loss(10, 1e-12, ", milestones: [3]"), loss(4, 1, ""), 1e-6);
@@ -200,7 +200,7 @@ TEST(LinearSupcon, StepsDownAtItsMilestones) {
 }
 
 TEST(LinearSupcon, RefusesMilestonesThatDoNotIncreaseWithinItsEpochs) {
-  const auto refusal = [](const std::string& yaml) { return usage_error_of([&] { judged(toy_input(), "linear_supcon", yaml); }); };
+  const auto refusal = [](const std::string& yaml) { return usage_error_of([&] { evaluated(toy_input(), "linear_supcon", yaml); }); };
   EXPECT_THAT(refusal("{epochs: 60, milestones: [30, 40, 60]}"),
               testing::HasSubstr("milestones: 60 does not come before the last of 60 epochs; lower it, or raise epochs"));
   EXPECT_THAT(refusal("{epochs: 60, milestones: [40, 30]}"), testing::HasSubstr("milestones: they do not increase; sort them"));
@@ -212,7 +212,7 @@ TEST(LinearSupcon, RefusesMilestonesThatDoNotIncreaseWithinItsEpochs) {
 TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
   EvaluationInput input = toy_input();
   input.train_views = read_views(options("{preset: sim32, random_resized_crop: {size: 6}}"));
-  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_supcon", yaml))["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(evaluated(input, "linear_supcon", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 1}");
   EXPECT_EQ(loss("{epochs: 1, views: crop_flip}"), own);
   EXPECT_NE(loss("{epochs: 1, views: train}"), own);
@@ -221,7 +221,7 @@ TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
 
 TEST(LinearFeatures, StopsWhenTheLossStallsAndDropsAPartialBatch) {
   const EvaluationInput input = toy_input();
-  const auto details_of = [&](const std::string& yaml) { return details(judged(input, "linear_features", yaml)); };
+  const auto details_of = [&](const std::string& yaml) { return details(evaluated(input, "linear_features", yaml)); };
   EXPECT_EQ(details_of("{learning_rate: 0, patience: 3}")["epochs"], 4);  // the first epoch is the lowest
   EXPECT_EQ(details_of("{learning_rate: 0, patience: 0, epochs: 7}")["epochs"], 7);
   // 60 images in batches of 59 leave one out; in batches of 61 none.
@@ -229,9 +229,9 @@ TEST(LinearFeatures, StopsWhenTheLossStallsAndDropsAPartialBatch) {
   EXPECT_EQ(details_of("{epochs: 1, batch_size: 61}")["train_loss"], details_of("{epochs: 1, batch_size: 60}")["train_loss"]);
 }
 
-TEST(LinearFeatures, JudgesNormalisedFeaturesWhenAsked) {
+TEST(LinearFeatures, EvaluatesNormalisedFeaturesWhenAsked) {
   const EvaluationInput input = toy_input();
-  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_features", yaml))["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(evaluated(input, "linear_features", yaml))["train_loss"].get<double>(); };
   EXPECT_NE(loss("{epochs: 1, normalize: true}"), loss("{epochs: 1}"));
 }
 

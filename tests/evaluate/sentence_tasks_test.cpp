@@ -49,13 +49,13 @@ TEST(SentenceTasks, CutsFoldsAsScikitLearnDoes) {
 TEST(SentenceTasks, TellClassesByFolds) {
   SentenceSet set{"mr", {"0", "1"}, numbers(0, 300, 2), {}};
   for (const TaskMode mode : {TaskMode::kFull, TaskMode::kCheap}) {
-    const TaskResult clear = judge_task(set, embedding(3, 2), mode, 1), blind = judge_task(set, embedding(0, 2), mode, 1);
+    const TaskResult clear = evaluate_task(set, embedding(3, 2), mode, 1), blind = evaluate_task(set, embedding(0, 2), mode, 1);
     ASSERT_EQ(clear.scores.size(), 1u);
     EXPECT_EQ(clear.scores[0].metric, "mr_acc");
     EXPECT_GT(clear.scores[0].value, 0.95);
     EXPECT_NEAR(blind.scores[0].value, 0.5, 0.1);
     EXPECT_EQ(clear.C.size(), 10u);
-    EXPECT_EQ(clear.judged, 300);
+    EXPECT_EQ(clear.evaluated, 300);
     EXPECT_DOUBLE_EQ(clear.majority, 0.5);
     EXPECT_LT(clear.scores[0].interval.first, clear.scores[0].value);
     EXPECT_GT(clear.scores[0].interval.second, clear.scores[0].value);
@@ -65,9 +65,9 @@ TEST(SentenceTasks, TellClassesByFolds) {
 
 TEST(SentenceTasks, TellManyClassesOnATestSet) {
   SentenceSet set{"trec", {"A", "B", "C", "D"}, numbers(0, 400, 4), numbers(1000, 100, 4)};
-  const TaskResult result = judge_task(set, embedding(3.5, 4), TaskMode::kFull, 1);
+  const TaskResult result = evaluate_task(set, embedding(3.5, 4), TaskMode::kFull, 1);
   EXPECT_GT(result.scores[0].value, 0.9);
-  EXPECT_EQ(result.judged, 100);
+  EXPECT_EQ(result.evaluated, 100);
   EXPECT_EQ(result.C.size(), 1u);
 }
 
@@ -83,7 +83,7 @@ TEST(SentenceTasks, TellPairsByTheirDifference) {
     return part;
   };
   SentenceSet set{"msrp", {"0", "1"}, pairs(0, 300), pairs(1000, 120)};
-  const TaskResult result = judge_task(set, embedding(1, 2), TaskMode::kFull, 1);
+  const TaskResult result = evaluate_task(set, embedding(1, 2), TaskMode::kFull, 1);
   ASSERT_EQ(result.scores.size(), 2u);
   EXPECT_EQ(result.scores[1].metric, "msrp_f1");
   EXPECT_GT(result.scores[0].value, 0.95);
@@ -100,14 +100,14 @@ TEST(SentenceTasks, F1OfBlindVectorsIsThatOfTheMajority) {
     for (int64_t& label : part->labels) label = label > 0 ? 1 : 0;
   }
   const EmbedTexts zeros = [](const std::vector<std::string>& texts) { return at::zeros({std::ssize(texts), 4}); };
-  const TaskResult result = judge_task({"msrp", {"0", "1"}, train, test}, zeros, TaskMode::kFull, 1);
+  const TaskResult result = evaluate_task({"msrp", {"0", "1"}, train, test}, zeros, TaskMode::kFull, 1);
   EXPECT_DOUBLE_EQ(result.scores[1].value, 2.0 * 80 / (120 + 80));
   EXPECT_THAT(result.C, ElementsAre(1));  // all are equal: the first
 }
 
 TEST(SentenceTasks, RefuseTooFewTexts) {
   EXPECT_EQ(data_error_of([] {
-              judge_task({"cr", {"0", "1"}, numbers(0, 19, 2), {}}, embedding(1, 2), TaskMode::kFull, 1);
+              evaluate_task({"cr", {"0", "1"}, numbers(0, 19, 2), {}}, embedding(1, 2), TaskMode::kFull, 1);
             }),
             "eval: sentence set 'cr' has 19 texts to train on, ten folds need at least 20");
 }
@@ -133,8 +133,8 @@ TEST(SentenceTasks, ReportTheirFitsUnderTheirNameBehindThatOfEmbedding) {
     progress.end();
     return drawn_vectors(texts, 3, 2);
   };
-  judge_task({"mr", {"0", "1"}, numbers(0, 60, 2), {}}, embed, TaskMode::kCheap, 1, progress);
-  judge_task({"trec", {"A", "B"}, numbers(0, 60, 2), numbers(1000, 20, 2)}, embed, TaskMode::kCheap, 1, progress);
+  evaluate_task({"mr", {"0", "1"}, numbers(0, 60, 2), {}}, embed, TaskMode::kCheap, 1, progress);
+  evaluate_task({"trec", {"A", "B"}, numbers(0, 60, 2), numbers(1000, 20, 2)}, embed, TaskMode::kCheap, 1, progress);
   EXPECT_THAT(progress.fits, ElementsAre("mr: fits", "trec: fits"));
 }
 

@@ -35,7 +35,7 @@ class SentenceToy {
         sentence_pair(read_encoder(bag).make(words, 1), read_encoder(bag).make(words, 2)), Vocabulary(books_->vocabulary().words()), true});
     input_.encoder = reader_->encoder;
     input_.sentences = sentence_input({reader_}, Progress::silent());
-    input_.sentences->judged = {{"test", books_}};
+    input_.sentences->evaluated = {{"test", books_}};
     input_.sentences->batch_size = 10;
   }
 

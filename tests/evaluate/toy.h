@@ -91,6 +91,6 @@ inline Config options(const std::string& yaml) { return parse_yaml(yaml, ""); }
 
 // Runs a registered protocol on `input`.
 inline nlohmann::ordered_json details(const EvaluationResult& result) { return to_json(result.record); }
-EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml = "{}");
+EvaluationResult evaluated(const EvaluationInput& input, const std::string& protocol, const std::string& yaml = "{}");
 
 }  // namespace debias

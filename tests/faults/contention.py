@@ -46,7 +46,7 @@ def undisturbed(variant):
 def stop(number, moment):
     """A stop signal leads to a checkpoint within five seconds, and the rest to the same bytes."""
     def body(place, random):
-        variant = "judged" if moment == "evaluation" else "plain"
+        variant = "evaluated" if moment == "evaluation" else "plain"
         for attempt in range(3):
             run = place / f"run{attempt}"
             with neighbours() as processor:
@@ -98,7 +98,7 @@ def checkpoints_keep_coming(place, random):
 
 def cases(long):
     for i in range(1, 5 if long else 2):
-        for variant in ("plain", "judged", "queue", "labelled") if long else ("queue",):
+        for variant in ("plain", "evaluated", "queue", "labelled") if long else ("queue",):
             yield f"undisturbed: {variant} {i}", undisturbed(variant)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXCPU) if long else (signal.SIGTERM,):
             for moment in ("start", "training", "evaluation") if long else ("training",):

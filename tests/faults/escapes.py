@@ -94,7 +94,7 @@ def prepared(place, random):
     labels = place / "labels.csv"
     write("path,label\n" + "".join(f"{g}/{i}.png,{g}\n" for g in ("cat", "dog") for i in range(6)), labels)
     run = place / "run"
-    shutil.copytree(place.whole("judged"), run)
+    shutil.copytree(place.whole("evaluated"), run)
     os.symlink(checkpoint(run), place / "link.csv")
     os.link(checkpoint(run), place / "same.npy")
     write("{train: {epochs: 1}}\n", place / "r.yaml")
@@ -141,7 +141,7 @@ def cases(long):
     yield "names in a spreadsheet", no_formulas
     for name, words in OVERWRITES.items():
         yield name, not_over(words)
-    recipe, run = (lambda place: place.recipe), (lambda place: place.whole("judged"))
+    recipe, run = (lambda place: place.recipe), (lambda place: place.whole("evaluated"))
     yield "train to ~", home(["train", recipe, "train.epochs=1", "output=~/runs/a"], "runs/a/config.yaml")
     yield "embed to ~", home(["embed", run, "--out=~/e.npy"], "e.npy")
     yield "train to ~root", home(["train", recipe, "output=~root/a"], "")

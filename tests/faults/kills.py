@@ -69,7 +69,7 @@ def killed(moment, variant):
 
 
 def cases(long):
-    variants = ("judged", "queue", "labelled")
+    variants = ("evaluated", "queue", "labelled")
     for i in range(200 if long else 10):
         moment = MOMENTS[i % len(MOMENTS)]
         variant = variants[(i // len(MOMENTS)) % len(variants)]

@@ -31,8 +31,8 @@ def disturb(place, words, run, rank, number, random):
     """The command's result where the signal came in time, else None."""
     process = place.command.start(words)
     wait_until(lambda: ranks_of(process), process, "four ranks")
-    moment = random.choice(("start", "training", "judging"))
-    sign = {"start": "", "training": "train.log", "judging": "metrics.jsonl"}[moment]
+    moment = random.choice(("start", "training", "evaluation"))
+    sign = {"start": "", "training": "train.log", "evaluation": "metrics.jsonl"}[moment]
     wait_until(lambda: os.path.exists(os.path.join(run, sign)), process, sign or "the folder")
     time.sleep(random.uniform(0, 1.0))
     there = ranks_of(process)
@@ -68,7 +68,7 @@ def disturbed(number, variant):
 
 
 def cases(long):
-    variants = ("judged", "plain", "queue")
+    variants = ("evaluated", "plain", "queue")
     for i in range(50 if long else 3):
         yield f"killed, {variants[i % 3]} {i + 1}", disturbed(signal.SIGKILL, variants[i % 3])
     for i in range(10 if long else 1):

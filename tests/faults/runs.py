@@ -23,13 +23,13 @@ optimizer: {name: adam, learning_rate: 1e-2, weight_decay: 1e-6}
 schedule: {name: cosine}
 train: {epochs: 3, batch_size: 16, device: cpu, threads: 1, log_every: 2, workers: 1}
 """
-JUDGED = ("data.test={name: glyphs, size: 16, test_count: 90, split: test}",
-          "evaluate={protocols: [knn, tsne], knn: {k: 7}, tsne: {iterations: 250, samples: 60}}")
+EVALUATED = ("data.test={name: glyphs, size: 16, test_count: 90, split: test}",
+             "evaluate={protocols: [knn, tsne], knn: {k: 7}, tsne: {iterations: 250, samples: 60}}")
 VARIANTS = {
     "plain": (),
-    "judged": JUDGED,
-    "queue": (*JUDGED, "method={name: moco, queue: 64}", "optimizer={name: sgd, learning_rate: 0.05}", "train.workers=2"),
-    "labelled": (*JUDGED, "objective=[{name: eps_supinfonce, epsilon: 0.5}, {name: fairkl, weight: 0.5, on: encoder}]",
+    "evaluated": EVALUATED,
+    "queue": (*EVALUATED, "method={name: moco, queue: 64}", "optimizer={name: sgd, learning_rate: 0.05}", "train.workers=2"),
+    "labelled": (*EVALUATED, "objective=[{name: eps_supinfonce, epsilon: 0.5}, {name: fairkl, weight: 0.5, on: encoder}]",
                  "classifier={name: linear}", "optimizer={name: lars}", "train.workers=0"),
 }
 

@@ -47,7 +47,7 @@ def edited_number(pattern):
     """One number of a file that the report reads is another, or none."""
     def body(place, random):
         run = place / "run"
-        shutil.copytree(place.whole("judged"), run)
+        shutil.copytree(place.whole("evaluated"), run)
         path = os.path.join(run, pattern)
         text = read(path)
         found = random.choice(list(NUMBER.finditer(text)))
@@ -120,7 +120,7 @@ def full_disk_waited_for(then):
 def full_disk_of_a_verb(verb):
     """A result that does not fit is exit 5, and no half of it stays."""
     def body(place, random):
-        whole = place.whole("judged")
+        whole = place.whole("evaluated")
         disk = place / "disk"
         with small_disk(disk, 8 << 10):
             words = {"embed": ["embed", whole, "--out", f"{disk}/e.npy"], "report": ["report", whole, "--out", f"{disk}/r.html"],

@@ -43,7 +43,7 @@ def stopped(place, words, number, moment, run, random, **how):
 
 def in_training(number, moment):
     def body(place, random):
-        variant, more = ("judged", MAP) if moment == "evaluation" else ("plain", ("train.epochs=6",))
+        variant, more = ("evaluated", MAP) if moment == "evaluation" else ("plain", ("train.epochs=6",))
         whole = place.whole(variant, *more, name=f"whole-{variant}-stops")
         for attempt in range(3):
             run = place / f"run{attempt}"
@@ -71,7 +71,7 @@ def twice(place, random):
 def in_a_verb(verb):
     """Verbs that write one result end by the signal and leave no half of it."""
     def body(place, random):
-        whole = place.whole("judged")
+        whole = place.whole("evaluated")
         out = place / "e.npy"
         words = {"tsne": ["eval", "tsne", whole, "tsne.iterations=20000", "tsne.samples=90"],
                  "embed": ["embed", whole, "--out", out, "--data", "glyphs", "size=16", "split=train", "train_count=60000"]}[verb]

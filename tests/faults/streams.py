@@ -38,9 +38,9 @@ def run_with(place, words, out=None, err=None, closed_too=()):
 def messages_lost(kind):
     def body(place, random):
         run = place / "run"
-        result = run_with(place, place.training(run, variant="judged"), err=kind)
+        result = run_with(place, place.training(run, variant="evaluated"), err=kind)
         require(result.exit == 0, f"standard error {kind}: exit {result.exit}, {short(result.out)}")
-        require_same_run(run, place.whole("judged"))
+        require_same_run(run, place.whole("evaluated"))
     return body
 
 
@@ -81,8 +81,8 @@ def usage_error_unheard(kind):
     return body
 
 
-def judged(place):
-    return place.whole("judged")
+def evaluated(place):
+    return place.whole("evaluated")
 
 
 def verbs():
@@ -90,19 +90,19 @@ def verbs():
     return {
         "dry-run": ["train", recipe, "output=nowhere", "--dry-run"],
         "dry-run json": ["train", recipe, "output=nowhere", "--dry-run", "--json"],
-        "report text": ["report", judged, "--text"],
-        "report json": ["report", judged, "--json"],
-        "report": ["report", judged, "--out", lambda place: place / "r.html"],
-        "eval": ["eval", "knn", judged],
-        "eval json": ["eval", "knn", judged, "--json"],
-        "embed": ["embed", judged, "--out", lambda place: place / "e.npy"],
-        "export": ["export", judged, "--out", lambda place: place / "exported"],
+        "report text": ["report", evaluated, "--text"],
+        "report json": ["report", evaluated, "--json"],
+        "report": ["report", evaluated, "--out", lambda place: place / "r.html"],
+        "eval": ["eval", "knn", evaluated],
+        "eval json": ["eval", "knn", evaluated, "--json"],
+        "embed": ["embed", evaluated, "--out", lambda place: place / "e.npy"],
+        "export": ["export", evaluated, "--out", lambda place: place / "exported"],
         "data list": ["data", "list"],
         "data check": ["data", "check", "glyphs", "size=16", "train_count=20"],
         "data export": ["data", "export", "glyphs", "size=16", "train_count=20", "--out", lambda place: place / "x.npy"],
-        "checkpoint show": ["checkpoint", "show", judged],
-        "checkpoint show recipe": ["checkpoint", "show", judged, "--recipe"],
-        "checkpoint verify": ["checkpoint", "verify", judged],
+        "checkpoint show": ["checkpoint", "show", evaluated],
+        "checkpoint show recipe": ["checkpoint", "show", evaluated, "--recipe"],
+        "checkpoint verify": ["checkpoint", "verify", evaluated],
         "list objectives": ["list", "objectives"],
         "views show": ["views", "show", "sim32", "--out", lambda place: place / "v.png", "--rows", "1"],
         "help": ["--help"],

@@ -282,7 +282,7 @@ TEST(Fix, AColumnOfMeasuredNumbersAsksForNumeric) {
   EXPECT_NO_THROW(fixed(made.open(TableRowOptions(age).numeric({"age"})), FixMethod::kBalanced));
 }
 
-TEST(Fix, WithoutJudgedRowsFoldsGiveTheAccuracies) {
+TEST(Fix, WithoutEvaluatedRowsFoldsGiveTheAccuracies) {
   const GaussianTable made({.train = 900, .test = 0});
   const FeatureTable table = made.open();
   const FixResult result = fixed(table);

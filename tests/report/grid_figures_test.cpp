@@ -103,9 +103,9 @@ TEST_F(GridFigures, HaveOurCourseAndNumbersPublishedOfAnEpoch) {
   EXPECT_THAT(chart.series[1].x, ElementsAre(50));
 }
 
-TEST_F(GridFigures, HaveTheEndOfACourseThatWasJudgedThereAlone) {
+TEST_F(GridFigures, HaveTheEndOfACourseThatWasEvaluatedThereAlone) {
   add({.variant = "a", .seed = "1", .accuracy = 0.5, .published = 0.8, .metric = "test.linear_acc1", .also_published = ", epoch: 50"});
-  judge(0, "linear", "{}", "test.linear_acc1", 0.6);
+  evaluate(0, "linear", "{}", "test.linear_acc1", 0.6);
   const Figures found = grid_figures(table(of_metrics({"test.linear_acc1"})));
   ASSERT_THAT(titles(found), ElementsAre("test.linear_acc1 over epochs"));
   EXPECT_THAT(found[0].first.series[0].x, ElementsAre(2));

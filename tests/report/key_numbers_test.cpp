@@ -50,7 +50,7 @@ TEST_F(KeyNumbers, EvaluationFilesCountBeforeTrainingAndGroupsBeforeOthers) {
   EXPECT_TRUE(std::isnan(row_of(found, "test.equalized_odds_difference").by_column[0]->value));
 }
 
-TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
+TEST_F(KeyNumbers, OfRunsThatWereEvaluatedByOtherOptionsHaveNoMean) {
   for (const int64_t seed : {1, 2}) {
     const std::string run = run_path(fmt::format("a-{}", seed));
     write_run(run, {.seed = seed});
@@ -64,14 +64,14 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
   const std::vector<RunRecord> runs = read({"a-1", "a-2"});
   const auto found = key_numbers(run_columns(runs));
   const KeyNumber number = *row_of(found, "test.knn_acc1").by_column[0];
-  EXPECT_TRUE(number.judged_otherwise);
+  EXPECT_TRUE(number.evaluated_otherwise);
   EXPECT_TRUE(std::isnan(number.value));
   EXPECT_EQ(number.seeds(), 0);
   EXPECT_EQ(row_of(found, "test.rankme").by_column[0]->value, 7);
   EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were evaluated with other options or on other data"));
 }
 
-TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
+TEST_F(KeyNumbers, OfRunsThatWereEvaluatedWithOtherRecipesHaveNoMean) {
   for (const int64_t seed : {1, 2}) write_run(run_path(fmt::format("a-{}", seed)), {.seed = seed});
   const auto number_of = [&](const Json& more) {
     auto json = described("knn", {}, {{"test.knn_acc1", 0.5}});
@@ -82,17 +82,17 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
   };
   const Json other_views = {{"recipe_changes", {{"views.eval.preset", "none"}}}};
   const Json own_option = {{"recipe_changes", {{"evaluate.knn.k", "13"}}}};
-  EXPECT_TRUE(number_of(other_views).judged_otherwise);  // than training has judged the first
-  EXPECT_TRUE(number_of(own_option).judged_otherwise);
+  EXPECT_TRUE(number_of(other_views).evaluated_otherwise);  // than training has evaluated the first
+  EXPECT_TRUE(number_of(own_option).evaluated_otherwise);
   write_evaluation(run_path("a-1"), "knn", described("knn", {}, {{"test.knn_acc1", 0.5}}));
-  EXPECT_TRUE(number_of(other_views).judged_otherwise);
-  EXPECT_TRUE(number_of({{"data", {{"test", {{"name", "glyphs"}, {"correlation", 0.1}}}}}}).judged_otherwise);
-  EXPECT_TRUE(number_of({{"data", {{"train", {{"name", "mnist"}}}}}}).judged_otherwise);  // where the neighbours are
-  EXPECT_TRUE(number_of({{"accepted_data_changes", {"test: 1 file"}}}).judged_otherwise);
+  EXPECT_TRUE(number_of(other_views).evaluated_otherwise);
+  EXPECT_TRUE(number_of({{"data", {{"test", {{"name", "glyphs"}, {"correlation", 0.1}}}}}}).evaluated_otherwise);
+  EXPECT_TRUE(number_of({{"data", {{"train", {{"name", "mnist"}}}}}}).evaluated_otherwise);  // where the neighbours are
+  EXPECT_TRUE(number_of({{"accepted_data_changes", {"test: 1 file"}}}).evaluated_otherwise);
   const KeyNumber alike = number_of({{"recipe_changes", {{"evaluate.linear_dcl.seed", "4"}}}});  // which is in no number
-  EXPECT_FALSE(alike.judged_otherwise);
+  EXPECT_FALSE(alike.evaluated_otherwise);
   EXPECT_EQ(alike.value, 0.5);
-  EXPECT_FALSE(number_of(own_option).judged_otherwise);  // the options of both files tell
+  EXPECT_FALSE(number_of(own_option).evaluated_otherwise);  // the options of both files tell
 }
 
 TEST_F(KeyNumbers, SayOfWhichEpochTheyAreWhereAnotherWasChosen) {

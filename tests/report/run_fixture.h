@@ -70,8 +70,8 @@ inline void write_run(const std::string& folder, const RunShape& shape = {}) {
 }
 
 inline nlohmann::ordered_json described(const std::string& protocol, const RunShape& shape, nlohmann::ordered_json metrics) {
-  nlohmann::ordered_json judged;
-  judged["test"] = {{"name", "glyphs"}, {"root", "somewhere/" + shape.name}, {"split", "test"}};
+  nlohmann::ordered_json evaluated;
+  evaluated["test"] = {{"name", "glyphs"}, {"root", "somewhere/" + shape.name}, {"split", "test"}};
   return {{"protocol", protocol},
           {"metrics", metrics},
           {"options", nlohmann::ordered_json::object()},
@@ -79,7 +79,7 @@ inline nlohmann::ordered_json described(const std::string& protocol, const RunSh
           {"counts", {{"test", 4}}},
           {"checkpoint", "last.safetensors"},
           {"epoch", shape.epochs_done},
-          {"data", judged}};
+          {"data", evaluated}};
 }
 
 inline void write_evaluation(const std::string& folder, const std::string& name, const nlohmann::ordered_json& json) {
@@ -140,7 +140,7 @@ inline void write_biased_groups(const std::string& folder, const BiasShape& bias
   write_evaluation(folder, "groups", json);
 }
 
-// A run of a seed, judged by `groups`.
+// A run of a seed, evaluated by `groups`.
 inline void write_biased_run(const std::string& folder, const BiasShape& bias, const RunShape& shape = {}) {
   write_run(folder, shape);
   write_biased_groups(folder, bias, shape);
@@ -167,7 +167,7 @@ inline void write_map(const std::string& folder, int64_t points, const RunShape&
   write_evaluation(folder, "tsne", json);
 }
 
-// `queries` judged images of class 0 with two neighbours each: one of its group, one of class 1 with its bias label.
+// `queries` evaluated images of class 0 with two neighbours each: one of its group, one of class 1 with its bias label.
 inline void write_neighbours(const std::string& folder, int64_t queries, const std::string& png = "\x89PNG pixels",
                              const RunShape& shape = {}) {
   auto json = described("knn", shape, {{"test.knn_acc1", shape.accuracy}});

@@ -85,7 +85,7 @@ TEST(RunRecord, ARunOfAnotherVersionIsReadAndSaysSo) {
   EXPECT_THAT(read_run(folder / "run", kProgram).notes[0], HasSubstr("the versions that the run was made with are not known"));
 }
 
-TEST(RunRecord, SaysWhenAnEarlierEpochWasJudged) {
+TEST(RunRecord, SaysWhenAnEarlierEpochWasEvaluated) {
   const TemporaryFolder folder;
   write_run(folder / "run", {.epochs = 4, .epochs_done = 4});
   write_groups(folder / "run", {.epochs_done = 3});

@@ -69,7 +69,7 @@ nlohmann::ordered_json cosines(std::vector<int64_t> histogram) {
   return {{"pairs", pairs}, {"mean", 0.1}, {"std", 0.1}, {"histogram", histogram}};
 }
 
-TEST_F(Reports, CosinesOfPairsAreDrawnOverTheEpochsThatWereJudged) {
+TEST_F(Reports, CosinesOfPairsAreDrawnOverTheEpochsThatWereEvaluated) {
   const RunShape shape;
   write_whole_run(run_path("run"), shape);
   EXPECT_THAT(html({"run"}), Not(HasSubstr("over the epochs")));
@@ -152,13 +152,13 @@ TEST_F(Reports, OfSentencesAskForNothingThatIsThere) {
 
 TEST_F(Reports, OfSentencesAskForTasksWhereTheUntrainedEncoderAloneHasThem) {
   write_text_run(run_path("run"));
-  const auto judge = [&](const char* name, bool untrained) {
+  const auto evaluate = [&](const char* name, bool untrained) {
     write_evaluation(run_path("run"), name,
                      {{"protocol", "sentences"}, {"metrics", {{"mr_acc", 0.7}}}, {"options", {{"untrained", untrained}}}, {"epoch", 4}});
     return missing_part(read({"run"}), Part::kSentenceTasks).words;
   };
-  EXPECT_EQ(judge("sentences-untrained", true), "run: no sentence tasks");
-  EXPECT_EQ(judge("sentences-cheap", false), "");
+  EXPECT_EQ(evaluate("sentences-untrained", true), "run: no sentence tasks");
+  EXPECT_EQ(evaluate("sentences-cheap", false), "");
 }
 
 TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
@@ -193,7 +193,7 @@ TEST_F(Reports, NeighboursOfAnotherGroupAreMarked) {
   EXPECT_EQ(attributes(well_formed(page), "src").size(), 16u);
 }
 
-TEST_F(Reports, AFewJudgedImagesAreShownAndTheOthersFolded) {
+TEST_F(Reports, AFewEvaluatedImagesAreShownAndTheOthersFolded) {
   write_run(run_path("run"));
   write_neighbours(run_path("run"), 10);
   const std::string page = html({"run"});
@@ -326,7 +326,7 @@ TEST_F(Reports, AlignedGroupsAreMarkedByNameNotByNumber) {
                                        "<td class=\"own\" style=\"--v:0.975\">"));
 }
 
-TEST_F(Reports, RunsShowTheSameJudgedImagesFirst) {
+TEST_F(Reports, RunsShowTheSameEvaluatedImagesFirst) {
   write_run(run_path("a"));
   write_run(run_path("b"), {.objective = "infonce"});
   write_neighbours(run_path("a"), 9);

@@ -107,14 +107,14 @@ class SeedTables : public testing::Test {
   }
   // After the last epoch, by debias eval.
   // `more`: further keys of the file, each with a comma before it.
-  void judge(size_t run, const std::string& protocol, const std::string& options, const std::string& metric, double value,
-             const std::string& more = "") {
+  void evaluate(size_t run, const std::string& protocol, const std::string& options, const std::string& metric, double value,
+                const std::string& more = "") {
     write_text(fmt::format("{}/{}/evaluation/{}.json", output(), plan_.runs.at(run).name(), protocol),
                fmt::format(R"({{"protocol": "{}", "metrics": {{"{}": {}}}, "options": {}, "epoch": 2{}}})", protocol, metric, value,
                            options, more));
   }
   // After the last epoch; `kind` is of the file's name.
-  void judge_sentences(const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
+  void evaluate_sentences(const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
     write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
                fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
   }

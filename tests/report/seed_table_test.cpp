@@ -73,7 +73,7 @@ TEST_F(SeedTables, TakeTheSmallerPublishedNumberAsBetterWhereLowerIsBetter) {
   }
   const auto with_a_at = [&](double a) {
     for (size_t run = 0; run < 6; ++run)
-      judge(run, "groups", "{}", metric, run < 3 ? a + 0.01 * static_cast<double>(run) : 0.4 + 0.011 * static_cast<double>(run - 3));
+      evaluate(run, "groups", "{}", metric, run < 3 ? a + 0.01 * static_cast<double>(run) : 0.4 + 0.011 * static_cast<double>(run - 3));
     return table(of_metrics({metric}));
   };
   const SeedTable found = with_a_at(0.2);
@@ -113,23 +113,23 @@ TEST_F(SeedTables, OfOneSharedSeedCompareMeansOfDifferentSeeds) {
 }
 
 TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
-  const auto judge = [](const std::string& path, const std::string& protocol, const std::string& selected_on, const std::string& data) {
+  const auto evaluate = [](const std::string& path, const std::string& protocol, const std::string& selected_on, const std::string& data) {
     auto json = described(protocol, {}, {{"test.linear_acc1", 0.5}, {"test.linear_last_acc1", 0.4}});
     json["train_loss"] = 0.1;
     if (!selected_on.empty()) json["selected_on"] = selected_on;
     write_evaluation(path, protocol + data, json);
     return seed_table(read_compared_runs({path}, reading_program()), of_metrics({"test.linear_acc1"})).notes;
   };
-  const auto judged_by = [&](const std::string& protocol, const std::string& selected_on) {
+  const auto evaluated_by = [&](const std::string& protocol, const std::string& selected_on) {
     const std::string path = folder_ / (protocol + selected_on);
     write_run(path);
-    return judge(path, protocol, selected_on, "");
+    return evaluate(path, protocol, selected_on, "");
   };
-  EXPECT_THAT(judged_by("linear_supcon", "test"), ElementsAre(AllOf(HasSubstr("chosen by the evaluated images"),
-                                                                    HasSubstr("test.linear_last_acc1 is that of its last epoch"))));
-  EXPECT_THAT(judged_by("linear_dcl", ""), testing::IsEmpty());
-  EXPECT_THAT(judged_by("linear_supcon", "valid"), testing::IsEmpty());
-  EXPECT_THAT(judge(folder_ / "linear_dcl", "linear_supcon", "test", "-other"), testing::IsEmpty());  // on another data set
+  EXPECT_THAT(evaluated_by("linear_supcon", "test"), ElementsAre(AllOf(HasSubstr("chosen by the evaluated images"),
+                                                                       HasSubstr("test.linear_last_acc1 is that of its last epoch"))));
+  EXPECT_THAT(evaluated_by("linear_dcl", ""), testing::IsEmpty());
+  EXPECT_THAT(evaluated_by("linear_supcon", "valid"), testing::IsEmpty());
+  EXPECT_THAT(evaluate(folder_ / "linear_dcl", "linear_supcon", "test", "-other"), testing::IsEmpty());  // on another data set
 }
 
 TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
@@ -187,7 +187,7 @@ TEST_F(SeedTables, SayThatAPublishedShareIsAboveOne) {
 
 TEST_F(SeedTables, SayThatRunsHaveNoNumber) {
   two_settings();
-  judge(0, "mean_classifier", "{}", "test.mean_classifier_acc1", 0.5);
+  evaluate(0, "mean_classifier", "{}", "test.mean_classifier_acc1", 0.5);
   const SeedTable found = table(of_metrics({"test.mean_classifier_acc1"}));
   EXPECT_EQ(found.rows[0].values.size(), 1u);
   EXPECT_THAT(found.notes, ElementsAre("5 of 6 runs have no number at the last epoch and are left out"));
@@ -272,7 +272,7 @@ TEST_F(SeedTables, RefuseRunsOfDifferentData) {
 TEST_F(SeedTables, RefuseNeighboursThatWereSoughtInBatchesOfDifferentSizes) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .batch = "50"});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .batch = "400"});
-  for (const size_t run : {0, 1}) judge(run, "neighbours", "{}", "test.neighbour_acc", 0.5);
+  for (const size_t run : {0, 1}) evaluate(run, "neighbours", "{}", "test.neighbour_acc", 0.5);
   EXPECT_THAT(refusal(of_metrics({"test.neighbour_acc"})),
               AllOf(HasSubstr("test.neighbour_acc is searched in batches of different sizes: train.batch_size is 50 in"),
                     HasSubstr("and 400 in"), Not(HasSubstr("\n"))));

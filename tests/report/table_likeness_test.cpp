@@ -1,4 +1,4 @@
-// What may not be averaged or compared: other data, other settings, other judgements.
+// What may not be averaged or compared: other data, other settings, other evaluations.
 #include "debias/report/tables/table_likeness.h"
 
 #include <gmock/gmock.h>
@@ -63,96 +63,96 @@ TEST_F(TableLikeness, ASectionMoreIsAnotherSettingInAnyVersion) {
 TEST_F(TableLikeness, WhatOtherProtocolsWereAskedForMayDiffer) {
   two_seeds("", "evaluate: {geometry: {samples: 7}, knn: {examples: 3}}\n");
   EXPECT_THAT(refusal(), HasSubstr("evaluate.geometry.samples"));  // nothing tells that it does not measure that metric
-  for (const size_t run : {0, 1}) judge(run, "geometry", "{}", "test.rankme", 3);
+  for (const size_t run : {0, 1}) evaluate(run, "geometry", "{}", "test.rankme", 3);
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);
 }
 
-TEST_F(TableLikeness, RunsWereJudgedOnTheDataOfTheirOwnOrOnTheSameOthers) {
+TEST_F(TableLikeness, RunsWereEvaluatedOnTheDataOfTheirOwnOrOnTheSameOthers) {
   two_seeds("", "");
-  const auto judge_on = [&](size_t run, const std::string& correlation) {
+  const auto evaluate_on = [&](size_t run, const std::string& correlation) {
     write_text(fmt::format("{}/{}/evaluation/knn.json", output(), plan_.runs[run].name()),
                R"({"protocol": "knn", "metrics": {"test.knn_acc1": 0.5}, "epoch": 2, "data": {"test": {"name": "glyphs", "correlation": )" +
                    correlation + "}}}");
   };
-  judge_on(0, "0.1");
-  judge_on(1, "0.9");
+  evaluate_on(0, "0.1");
+  evaluate_on(1, "0.9");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has evaluated the run's own in '"));
-  judge_on(0, "0.9");
+  evaluate_on(0, "0.9");
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
 }
 
-TEST_F(TableLikeness, WhichBiasValuesAreAlignedIsOfTheJudgement) {
+TEST_F(TableLikeness, WhichBiasValuesAreAlignedIsOfTheEvaluation) {
   two_seeds("", "");
-  const auto judge_with = [&](size_t run, const std::string& bias) {
+  const auto evaluate_with = [&](size_t run, const std::string& bias) {
     write_text(fmt::format("{}/{}/evaluation/groups.json", output(), plan_.runs[run].name()),
                R"({"protocol": "groups", "metrics": {"test.conflicting_acc": 0.5}, "epoch": 2, "aligned": {"cat": [")" + bias + "\"]}}");
   };
-  judge_with(0, "red");
-  judge_with(1, "blue");
+  evaluate_with(0, "red");
+  evaluate_with(1, "blue");
   EXPECT_THAT(refusal(of_metrics({"test.conflicting_acc"})), HasSubstr("which bias labels belong to which class is given by"));
-  judge_with(1, "red");
+  evaluate_with(1, "red");
   EXPECT_EQ(table(of_metrics({"test.conflicting_acc"})).rows.at(0).values.size(), 2u);
 }
 
-TEST_F(TableLikeness, SeedsOfARowWereJudgedByTheSameOptionsOfTheProtocol) {
+TEST_F(TableLikeness, SeedsOfARowWereEvaluatedByTheSameOptionsOfTheProtocol) {
   two_seeds("", "evaluate: {knn: {k: 3}}\n");
   EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k is not there in '"));
-  judge(0, "groups", R"({"bootstrap": 0, "seed": 1})", "test.acc1", 0.6);
-  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // of the other nothing tells by what it was judged
-  judge(1, "groups", R"({"bootstrap": 100, "seed": 2})", "test.acc1", 0.6);
+  evaluate(0, "groups", R"({"bootstrap": 0, "seed": 1})", "test.acc1", 0.6);
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // of the other nothing tells by what it was evaluated
+  evaluate(1, "groups", R"({"bootstrap": 100, "seed": 2})", "test.acc1", 0.6);
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);  // by a protocol that does not read that option
-  judge(1, "groups", R"({"bootstrap": 100})", "test.acc1", 0.7);
-  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // another judgement than that of training, whose number is shown
+  evaluate(1, "groups", R"({"bootstrap": 100})", "test.acc1", 0.7);
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // another evaluation than that of training, whose number is shown
 }
 
-TEST_F(TableLikeness, WhatWasJudgedAfterwardsHasTheSameOptionsToo) {
+TEST_F(TableLikeness, WhatWasEvaluatedAfterwardsHasTheSameOptionsToo) {
   two_seeds("", "");
-  judge(0, "knn", R"({"k": 13, "seed": 1})", "test.knn_acc1", 0.5);
-  judge(1, "knn", R"({"k": 1, "seed": 2})", "test.knn_acc1", 0.6);
+  evaluate(0, "knn", R"({"k": 13, "seed": 1})", "test.knn_acc1", 0.5);
+  evaluate(1, "knn", R"({"k": 1, "seed": 2})", "test.knn_acc1", 0.6);
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), AllOf(HasSubstr("knn k is 13 in '"), HasSubstr("and 1 in '")));
   EXPECT_EQ(table(of_metrics({"test.acc1", "test.knn_acc1"})).rows.at(0).metric, "test.acc1");  // the others are not shown
-  judge(1, "knn", R"({"k": 13, "examples": 40, "gained": true})", "test.knn_acc1", 0.6);
+  evaluate(1, "knn", R"({"k": 13, "examples": 40, "gained": true})", "test.knn_acc1", 0.6);
   EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.55);
 }
 
-TEST_F(TableLikeness, SeedsOfARowWereJudgedWithTheSameRecipe) {
+TEST_F(TableLikeness, SeedsOfARowWereEvaluatedWithTheSameRecipe) {
   two_seeds("views: {preset: sim32, eval: {preset: none}}\nevaluate: {unknown_classes: refuse, knn: {k: 13}}\n",
             "views: {preset: sim32, eval: {preset: none}}\nevaluate: {unknown_classes: refuse, knn: {k: 13}}\n");
-  const auto judge_with = [&](size_t run, const std::string& protocol, const std::string& changes) {
+  const auto evaluate_with = [&](size_t run, const std::string& protocol, const std::string& changes) {
     const std::string predictions = protocol == "groups" ? R"(, "predictions": "knn")" : "";
-    judge(run, protocol, "{}", "test.knn_acc1", 0.5, predictions + R"(, "recipe_changes": )" + changes);
+    evaluate(run, protocol, "{}", "test.knn_acc1", 0.5, predictions + R"(, "recipe_changes": )" + changes);
   };
   const auto refused = [&] { return refusal(of_metrics({"test.knn_acc1"})); };
-  judge_with(0, "knn", "{}");
-  judge_with(1, "knn", R"({"views.eval.preset": "in_std"})");
+  evaluate_with(0, "knn", "{}");
+  evaluate_with(1, "knn", R"({"views.eval.preset": "in_std"})");
   EXPECT_THAT(refused(), AllOf(HasSubstr("views.eval.preset is none in '"), HasSubstr("and in_std in '")));
-  judge_with(1, "knn", R"({"views.eval.preset": null})");
+  evaluate_with(1, "knn", R"({"views.eval.preset": null})");
   EXPECT_THAT(refused(), HasSubstr("and not there in '"));
-  judge_with(1, "knn", R"({"evaluate.unknown_classes": "ignore"})");
+  evaluate_with(1, "knn", R"({"evaluate.unknown_classes": "ignore"})");
   EXPECT_THAT(refused(), HasSubstr("evaluate.unknown_classes is refuse in '"));
-  judge_with(0, "knn", R"({"evaluate.unknown_classes": "ignore"})");
+  evaluate_with(0, "knn", R"({"evaluate.unknown_classes": "ignore"})");
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
   for (const size_t run : {0, 1}) std::filesystem::remove(output() + "/" + plan_.runs[run].name() + "/evaluation/knn.json");
-  judge_with(0, "groups", "{}");
-  judge_with(1, "groups", R"({"evaluate.knn.k": "1"})");  // of the predictions
+  evaluate_with(0, "groups", "{}");
+  evaluate_with(1, "groups", R"({"evaluate.knn.k": "1"})");  // of the predictions
   EXPECT_THAT(refused(), AllOf(HasSubstr("evaluate.knn.k is 13 in '"), HasSubstr("and 1 in '")));
 }
 
-TEST_F(TableLikeness, OwnOptionsOfAJudgementAreReadInItsFile) {
+TEST_F(TableLikeness, OwnOptionsOfAEvaluationAreReadInItsFile) {
   two_seeds("evaluate: {linear_supcon: {epochs: 30}, groups: {min_count: 1}}\n", "evaluate: {linear_supcon: {epochs: 2}}\n");
   const auto predictions_of = [](const std::string& protocol) { return protocol == "groups" ? "knn" : "linear"; };
-  const auto judge_with = [&](size_t run, const std::string& protocol, const std::string& options) {
-    judge(run, protocol, options, "test.acc1", 0.5, fmt::format(R"(, "predictions": "{}")", predictions_of(protocol)));
+  const auto evaluate_with = [&](size_t run, const std::string& protocol, const std::string& options) {
+    evaluate(run, protocol, options, "test.acc1", 0.5, fmt::format(R"(, "predictions": "{}")", predictions_of(protocol)));
   };
   for (const char* protocol : {"linear_supcon", "groups"}) {
     for (const size_t run : {0, 1}) {
       write_text(output() + "/" + plan_.runs[run].name() + "/metrics.jsonl", "{\"epoch\": 2, \"train_loss\": 1}\n");
-      judge_with(run, protocol, R"({"epochs": 30})");
+      evaluate_with(run, protocol, R"({"epochs": 30})");
     }
-    judge(1, protocol, R"({"epochs": 30})", "test.acc1", 0.5,
-          fmt::format(R"(, "predictions": "{}", "recipe_changes": {{"evaluate.{}.epochs": "30"}})", predictions_of(protocol), protocol));
+    evaluate(1, protocol, R"({"epochs": 30})", "test.acc1", 0.5,
+             fmt::format(R"(, "predictions": "{}", "recipe_changes": {{"evaluate.{}.epochs": "30"}})", predictions_of(protocol), protocol));
     EXPECT_EQ(table().rows.at(0).values.size(), 2u) << protocol;
-    judge_with(1, protocol, R"({"epochs": 7})");
+    evaluate_with(1, protocol, R"({"epochs": 7})");
     EXPECT_THAT(refusal(), HasSubstr(std::string(protocol) + " epochs is 30 in '"));
     for (const size_t run : {0, 1}) {
       std::filesystem::remove(fmt::format("{}/{}/evaluation/{}.json", output(), plan_.runs[run].name(), protocol));
@@ -162,27 +162,27 @@ TEST_F(TableLikeness, OwnOptionsOfAJudgementAreReadInItsFile) {
 
 TEST_F(TableLikeness, WhatNeighboursAreSoughtInIsOfTheData) {
   two_seeds("", "");
-  for (const size_t run : {0, 1}) judge(run, "knn", "{}", "test.knn_acc1", 0.5);
+  for (const size_t run : {0, 1}) evaluate(run, "knn", "{}", "test.knn_acc1", 0.5);
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
-  judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "data": {"train": {"name": "mnist"}})");
+  evaluate(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "data": {"train": {"name": "mnist"}})");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has evaluated the run's own in '"));
-  judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "accepted_data_changes": ["test: 1 file"])");
+  evaluate(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "accepted_data_changes": ["test: 1 file"])");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("and changed since training: test: 1 file in '"));
 }
 
-TEST_F(TableLikeness, WhatTrainingNotedAndWhatWasJudgedAfterwardsHaveTheSameOptions) {
+TEST_F(TableLikeness, WhatTrainingNotedAndWhatWasEvaluatedAfterwardsHaveTheSameOptions) {
   two_seeds("evaluate: {knn: {k: 13}}\n", "evaluate: {knn: {k: 13}}\n");
   write_text(output() + "/" + plan_.runs[0].name() + "/metrics.jsonl", "{\"epoch\": 2, \"test.knn_acc1\": 0.4}\n");
-  judge(1, "knn", R"({"k": 1})", "test.knn_acc1", 0.6, R"(, "recipe_changes": {"evaluate.knn.k": "1"})");
+  evaluate(1, "knn", R"({"k": 1})", "test.knn_acc1", 0.6, R"(, "recipe_changes": {"evaluate.knn.k": "1"})");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("evaluate.knn.k is 13 in '"));
-  judge(1, "knn", R"({"k": 13})", "test.knn_acc1", 0.6);
+  evaluate(1, "knn", R"({"k": 13})", "test.knn_acc1", 0.6);
   EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.5);
 }
 
 TEST_F(TableLikeness, FindingsOfSentenceTasksAreNoOptions) {
   two_seeds("", "");
   for (const size_t run : {0, 1}) {
-    judge(run, "sentences", fmt::format(R"({{"mode": "full", "untrained": false, "C": {{"mr": [{}]}}}})", run), "mr_acc", 0.7);
+    evaluate(run, "sentences", fmt::format(R"({{"mode": "full", "untrained": false, "C": {{"mr": [{}]}}}})", run), "mr_acc", 0.7);
   }
   EXPECT_EQ(table(of_metrics({"mr_acc"})).rows.at(0).values.size(), 2u);
 }
@@ -209,7 +209,7 @@ TEST_F(TableLikeness, DataAreComparedWithTheFirstRunThatTellsThem) {
   EXPECT_THAT(refusal(), HasSubstr("of data.train are not the same in '"));
 }
 
-TEST_F(TableLikeness, AllRowsWereJudgedOnTheSameImagesWhereverTheyLie) {
+TEST_F(TableLikeness, AllRowsWereEvaluatedOnTheSameImagesWhereverTheyLie) {
   const std::string here = "{name: image_folder, root: here}", there = "{name: image_folder, root: /there}";
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .test = here, .train_images = "x", .test_images = "t"});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = there, .train_images = "y", .test_images = "t"});

@@ -31,9 +31,9 @@ TEST_F(TableReadings, TakeAnEpochByItsNumber) {
   EXPECT_THAT(partly.notes, ElementsAre("1 of 2 runs have no number at epoch 1 and are left out"));
 }
 
-TEST_F(TableReadings, NameTheEpochsThatWereJudgedAfterwards) {
+TEST_F(TableReadings, NameTheEpochsThatWereEvaluatedAfterwards) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
-  judge_sentences(plan_.runs[0], "", R"({"mode": "full", "untrained": false})", 0.7);
+  evaluate_sentences(plan_.runs[0], "", R"({"mode": "full", "untrained": false})", 0.7);
   SeedTableOptions of_first = of_metrics({"mr_acc", "test.knn_acc1"});
   of_first.epoch = {TableEpoch::kNumber, 1};
   EXPECT_THAT(refusal(of_first), HasSubstr("no run has 'mr_acc, test.knn_acc1' at epoch 1; epochs that have it: 2"));
@@ -71,36 +71,36 @@ TEST_F(TableReadings, OfAMetricThatNoRunHasNameTheNearest) {
   EXPECT_EQ(table(of_metrics({"test.acc2", "test.acc1"})).rows[0].metric, "test.acc1");
 }
 
-TEST_F(TableReadings, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
+TEST_F(TableReadings, OfSentenceTasksTakeTheKindOfEvaluationThatMoreRunsHave) {
   two_settings();
   const SeedTableOptions mr = of_metrics({"mr_acc"});
   for (const auto& run : plan_.runs) {
-    judge_sentences(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
-    judge_sentences(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
-    judge_sentences(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
+    evaluate_sentences(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
+    evaluate_sentences(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
+    evaluate_sentences(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
   }
   EXPECT_THAT(refusal(mr), HasSubstr("no run has 'mr_acc'"));
-  for (const auto& run : plan_.runs) judge_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
+  for (const auto& run : plan_.runs) evaluate_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
   const SeedTable cheap = table(mr);
   EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
   EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("evaluated with --cheap")));
-  const auto judge_whole = [&](const SweepRun& run) { judge_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
+  const auto evaluate_whole = [&](const SweepRun& run) { evaluate_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
   const auto forget_cheap = [&](const SweepRun& run) {
     std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
   };
-  for (size_t i = 0; i < 2; ++i) judge_whole(plan_.runs[i]);
+  for (size_t i = 0; i < 2; ++i) evaluate_whole(plan_.runs[i]);
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6, 0.6, 0.6));  // all have these
   EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("evaluated with --cheap")));
   for (size_t i = 0; i < 2; ++i) forget_cheap(plan_.runs[i]);
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6));
   EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("evaluated with --cheap"),
                                            HasSubstr("2 of 6 runs were evaluated by the whole protocol alone and are left out")));
-  judge_whole(plan_.runs[2]);
+  evaluate_whole(plan_.runs[2]);
   forget_cheap(plan_.runs[2]);  // three of either kind
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.7, 0.7, 0.7));
   EXPECT_TRUE(table(mr).rows[1].values.empty());
   EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("3 of 6 runs were evaluated with --cheap alone and are left out")));
-  for (const auto& run : plan_.runs) judge_whole(run);
+  for (const auto& run : plan_.runs) evaluate_whole(run);
   EXPECT_THAT(table(mr).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
   EXPECT_TRUE(table(mr).notes.empty());
 }
@@ -108,7 +108,7 @@ TEST_F(TableReadings, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
 TEST_F(TableReadings, OfSentenceTasksAreNotLedAstrayByAnotherMetric) {
   two_settings();
   for (const auto& run : plan_.runs) {
-    judge_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
+    evaluate_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
     write_text(fmt::format("{}/{}/evaluation/neighbours.json", output(), run.name()),
                R"({"protocol": "neighbours", "metrics": {"test.neighbour_acc": 0.1}, "options": {}, "epoch": 2})");
   }
@@ -121,7 +121,8 @@ TEST_F(TableReadings, OfSentenceTasksAreNotLedAstrayByAnotherMetric) {
 TEST_F(TableReadings, OfSentenceTasksAtAnEpochCountARunThatIsLeftOutOnce) {
   two_settings();
   for (size_t i = 0; i < 5; ++i) {
-    judge_sentences(plan_.runs[i], i < 3 ? "-cheap" : "", i < 3 ? R"({"mode": "cheap", "untrained": false})" : R"({"mode": "full"})", 0.6);
+    evaluate_sentences(plan_.runs[i], i < 3 ? "-cheap" : "", i < 3 ? R"({"mode": "cheap", "untrained": false})" : R"({"mode": "full"})",
+                       0.6);
   }
   SeedTableOptions second = of_metrics({"mr_acc"});
   second.epoch = {TableEpoch::kNumber, 2};
@@ -130,22 +131,22 @@ TEST_F(TableReadings, OfSentenceTasksAtAnEpochCountARunThatIsLeftOutOnce) {
                           "1 of 6 runs have no number at epoch 2 and are left out"));
 }
 
-TEST_F(TableReadings, OfSentenceTasksRefuseRunsThatWereJudgedOnDifferentTexts) {
+TEST_F(TableReadings, OfSentenceTasksRefuseRunsThatWereEvaluatedOnDifferentTexts) {
   two_settings();
-  const auto judge = [&](const SweepRun& run, const std::string& digests) {
+  const auto evaluate = [&](const SweepRun& run, const std::string& digests) {
     write_text(fmt::format("{}/{}/evaluation/sentences.json", output(), run.name()),
                fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7, "cr_acc": 0.8}}, "epoch": 2, )"
                            R"("options": {{"mode": "full", "untrained": false{}}}}})",
                            digests));
   };
-  for (const auto& run : plan_.runs) judge(run, R"(, "digest": {"mr": "aaaa", "cr": "cccc"})");
+  for (const auto& run : plan_.runs) evaluate(run, R"(, "digest": {"mr": "aaaa", "cr": "cccc"})");
   EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
-  judge(plan_.runs.back(), R"(, "digest": {"mr": "bbbb", "cr": "cccc"})");
+  evaluate(plan_.runs.back(), R"(, "digest": {"mr": "bbbb", "cr": "cccc"})");
   EXPECT_THAT(
       refusal(of_metrics({"mr_acc"})),
       AllOf(HasSubstr("table: runs evaluated on different texts: those of 'mr' have the digest aaaa in '"), HasSubstr("and bbbb in '")));
   EXPECT_THAT(table(of_metrics({"cr_acc"})).rows[1].values, ElementsAre(0.8, 0.8, 0.8));
-  judge(plan_.runs.back(), "");  // of an older version
+  evaluate(plan_.runs.back(), "");  // of an older version
   EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
 }
 

@@ -211,7 +211,7 @@ TEST_F(Verdicts, OfOneSeedEachTheIntervalIsOverTheImages) {
 }
 
 // 16 conflicting images, of which one run alone is right on 9 and the other on none: McNemar's p is 2/2^9.
-TEST_F(Verdicts, OfOneSeedEachImagesThatBothWereJudgedOnArePaired) {
+TEST_F(Verdicts, OfOneSeedEachImagesThatBothWereEvaluatedOnArePaired) {
   write_biased_run(path("ce"), {.aligned = 0.5, .conflicting = 0.25, .images = 16}, {.objective = "ce"});
   write_biased_run(path("fairkl"), {.aligned = 0.5, .conflicting = 0.8125, .images = 16}, {.objective = "fairkl"});
   const auto mark = [&](const std::string& name, const std::string& conflicting) {
@@ -256,7 +256,7 @@ TEST_F(Verdicts, SeedsThatAllAgreeToTheLastImageSayNothingOfOthers) {
   EXPECT_THAT(verdicts[0].words, HasSubstr("+12.5 points in every seed"));
 }
 
-TEST_F(Verdicts, RunsAreComparedWithThoseThatWereJudgedByTheSame) {
+TEST_F(Verdicts, RunsAreComparedWithThoseThatWereEvaluatedByTheSame) {
   std::vector<std::string> by_knn = write_seeds("infonce", {0.60, 0.61, 0.59}), by_classifier = write_seeds("ce", {0.20, 0.21, 0.22});
   for (const auto& run : write_seeds("debiased", {0.70, 0.72, 0.69})) by_knn.push_back(run);
   for (const auto& run : write_seeds("fairkl", {0.60, 0.59, 0.61})) by_classifier.push_back(run);

@@ -25,7 +25,7 @@ TEST(ProportionIntervals, HaveAWidthWhereAllImagesAreRight) {
   EXPECT_NEAR(wilson_interval({0, 10}).second, 0.2775, 5e-5);
 }
 
-TEST(ProportionIntervals, SayNothingWhereNothingWasJudged) {
+TEST(ProportionIntervals, SayNothingWhereNothingWasEvaluated) {
   EXPECT_EQ(wilson_interval({std::nan(""), 0}), (std::pair<double, double>{0, 1}));
 }
 

@@ -74,12 +74,12 @@ class SentenceEvaluations : public testing::Test {
 
 TEST_F(SentenceEvaluations, SayHowOftenNeighboursAreFoundValidFirst) {
   train_by(recipe());
-  std::vector<std::string> judged;
+  std::vector<std::string> evaluated;
   const Json line = epoch_lines().back();
   for (const auto& [name, value] : line.items()) {
-    if (name.ends_with("neighbour_acc")) judged.push_back(name);
+    if (name.ends_with("neighbour_acc")) evaluated.push_back(name);
   }
-  EXPECT_THAT(judged, testing::ElementsAre("valid.neighbour_acc", "test.neighbour_acc"));
+  EXPECT_THAT(evaluated, testing::ElementsAre("valid.neighbour_acc", "test.neighbour_acc"));
   const EvaluationRecord last = record("neighbours"), first = record("neighbours-untrained");
   EXPECT_EQ(*last.metric("test.neighbour_acc"), epoch_lines().back()["test.neighbour_acc"].get<double>());
   EXPECT_EQ(last.epoch, 2);
@@ -108,7 +108,7 @@ TEST_F(SentenceEvaluations, OfAFinishedRunFindWhatTrainingFound) {
   const LoadedRun loaded = load_run(run());
   DataWatch watch(Verify::kListing, Progress::silent(), Log::silent());
   const EvaluationInput input = open_for_evaluation(loaded, data_of(read_recipe(loaded.recipe)), watch, Log::silent());
-  const EvaluationResult found = EvaluationCache(input, Progress::silent()).judge("neighbours");
+  const EvaluationResult found = EvaluationCache(input, Progress::silent()).evaluate("neighbours");
   EXPECT_EQ(found.metrics.at("test.neighbour_acc"), *record("neighbours").metric("test.neighbour_acc"));
   EXPECT_EQ(found.metrics.at("valid.neighbour_acc"), *record("neighbours").metric("valid.neighbour_acc"));
 }

@@ -77,21 +77,21 @@ TEST_F(SweepCheck, NamesUnknownKeysWithTheNearestOne) {
 }
 
 TEST_F(SweepCheck, RejectsAMetricThatNoRunCanHave) {
-  const std::string judged =
+  const std::string evaluated =
       "base: small.yaml\nvariants: {a: {data.test: {name: glyphs, size: 16, split: test}, evaluate.protocols: [knn]}}\n";
-  expect_refused(judged + "metric: test.knn_ac1\n", "metric 'test.knn_ac1' is measured by no evaluation; did you mean 'test.knn_acc1'?");
-  expect_refused(judged + "metric: test.knn_acc1, valid.knn_ac1\n", "did you mean 'valid.knn_acc1'?");
-  expect_refused(judged + "metric: tets.knn_acc1\n", "write test.knn_acc1");
-  expect_refused(judged + "metric: knn_acc1\n", "metric 'knn_acc1' is measured of a data set; write test.knn_acc1");
-  expect_refused(judged + "metric: test.knn_acc1\nexpected: [{metric: test.conflicting_ac, value: 0.5}]\n",
+  expect_refused(evaluated + "metric: test.knn_ac1\n", "metric 'test.knn_ac1' is measured by no evaluation; did you mean 'test.knn_acc1'?");
+  expect_refused(evaluated + "metric: test.knn_acc1, valid.knn_ac1\n", "did you mean 'valid.knn_acc1'?");
+  expect_refused(evaluated + "metric: tets.knn_acc1\n", "write test.knn_acc1");
+  expect_refused(evaluated + "metric: knn_acc1\n", "metric 'knn_acc1' is measured of a data set; write test.knn_acc1");
+  expect_refused(evaluated + "metric: test.knn_acc1\nexpected: [{metric: test.conflicting_ac, value: 0.5}]\n",
                  "did you mean 'test.conflicting_acc'?");
-  expect_refused(judged + "metric: test.low_shot_acc1\n", "metric 'test.low_shot_acc1' is measured by no evaluation");
+  expect_refused(evaluated + "metric: test.low_shot_acc1\n", "metric 'test.low_shot_acc1' is measured by no evaluation");
   for (const char* metric : {"test.knn_acc1", "test.linear_acc1", "test.low_shot_acc1_10pct", "test.retrieval_recall_at_1", "train_loss",
                              "fairkl.loss", "acc1"}) {  // some by debias eval
-    EXPECT_EQ(checked(judged, {std::string("metric=") + metric}).size(), 1u);
+    EXPECT_EQ(checked(evaluated, {std::string("metric=") + metric}).size(), 1u);
   }
   KeptLog log;
-  checked(judged, {"metric=valid.knn_acc1"}, {}, log);
+  checked(evaluated, {"metric=valid.knn_acc1"}, {}, log);
   EXPECT_THAT(log.text, HasSubstr("no run measures 'valid.knn_acc1' while it trains: the recipes have no data.valid"));
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }

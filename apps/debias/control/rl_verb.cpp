@@ -111,11 +111,11 @@ class Drawing {
 };
 
 // Plays, and takes a video of the first episode.
-JudgedReturns play_on_video(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
-                            EpisodeVideo& video) {
+EvaluatedReturns play_on_video(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
+                               EpisodeVideo& video) {
   const Drawing drawing(environments, video);
-  return judge(agent, environments, shape, episodes, [&](Environments& all, const JudgedState& state) {
-    if (state.episode == 0) video.take(all.judged, state);
+  return evaluate_agent(agent, environments, shape, episodes, [&](Environments& all, const EvaluatedState& state) {
+    if (state.episode == 0) video.take(all.evaluated, state);
   });
 }
 
@@ -137,13 +137,13 @@ int rl_play(const RlPlayArguments& arguments) {
   const auto log = terminal_log();
   const OpenCheckpoint checkpoint = played_checkpoint(arguments, *log);
   use_threads(recipe.train.threads());
-  EnvironmentOptions judged = environment_options(recipe, Episodes::kJudged);
-  if (arguments.seed) judged.seed = static_cast<uint64_t>(*arguments.seed);
-  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), judged);
+  EnvironmentOptions evaluated = environment_options(recipe, Episodes::kEvaluated);
+  if (arguments.seed) evaluated.seed = static_cast<uint64_t>(*arguments.seed);
+  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), evaluated);
   int64_t actions = 0;
   std::string renderer;
   environments.now([&](Environments& all) {
-    actions = all.judged.action_count();
+    actions = all.evaluated.action_count();
     renderer = all.renderer;
   });
   const AgentState trained = agent_state_of(checkpoint);
@@ -154,12 +154,12 @@ int rl_play(const RlPlayArguments& arguments) {
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint.file);
   EpisodeVideo video(recipe.environment.look(), writer ? VideoFrames::kAll : VideoFrames::kStills);
-  const JudgedReturns found = play_on_video(agent, environments, batch_shape(recipe, actions), arguments.episodes, video);
+  const EvaluatedReturns found = play_on_video(agent, environments, batch_shape(recipe, actions), arguments.episodes, video);
   if (writer) video.write(writer);
   keep_stills(video, arguments.run,
               {.checkpoint = std::filesystem::path(checkpoint.file.path()).filename().string(),
                .control_steps = trained.control_steps,
-               .seed = static_cast<int64_t>(judged.seed),
+               .seed = static_cast<int64_t>(evaluated.seed),
                .episode = 0,
                .episode_return = found.returns.front(),
                .stills = {}},

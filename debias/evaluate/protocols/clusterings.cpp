@@ -132,29 +132,29 @@ EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& 
   const ClusterFile file(options);
   EvaluationResult result;
   std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> found;
-  for (const auto& judged : judged_splits(input)) {
-    require_labels(*judged.dataset, classes, kClusteringsName);
-    const auto clusters = clusters_of(file, options.file(), *judged.dataset, options.columns().size());
+  for (const auto& evaluated : evaluated_splits(input)) {
+    require_labels(*evaluated.dataset, classes, kClusteringsName);
+    const auto clusters = clusters_of(file, options.file(), *evaluated.dataset, options.columns().size());
     if (clusters.empty()) {
       result.notes.push_back(
-          fmt::format("clusterings: {}: none of its images is in {}, so it is not evaluated", judged.name, options.file()));
+          fmt::format("clusterings: {}: none of its images is in {}, so it is not evaluated", evaluated.name, options.file()));
       continue;
     }
     GroupSamples samples;
     samples.classes = classes;
-    for (int64_t i = 0; i < judged.dataset->size(); ++i) samples.labels.push_back(judged.dataset->label(i));
-    samples.predictions = predictions_of(input, cache, options.predictions(), judged.name);
+    for (int64_t i = 0; i < evaluated.dataset->size(); ++i) samples.labels.push_back(evaluated.dataset->label(i));
+    samples.predictions = predictions_of(input, cache, options.predictions(), evaluated.name);
     double sum = 0;
     for (size_t c = 0; c < clusters.size(); ++c) {
       samples.biases = clusters[c];
       samples.groups = file.cluster_count(c);
       const ClusteringAccuracy mean =
-          mean_over_cells(count_groups(samples), options.min_count(), judged.name + ": " + options.columns()[c]);
-      found[judged.name].emplace_back(options.columns()[c], mean);
+          mean_over_cells(count_groups(samples), options.min_count(), evaluated.name + ": " + options.columns()[c]);
+      found[evaluated.name].emplace_back(options.columns()[c], mean);
       sum += mean.accuracy;
     }
-    result.metrics[judged.name + ".clusterings_acc"] = sum / static_cast<double>(clusters.size());
-    result.predictions[judged.name] = std::move(samples.predictions);
+    result.metrics[evaluated.name + ".clusterings_acc"] = sum / static_cast<double>(clusters.size());
+    result.predictions[evaluated.name] = std::move(samples.predictions);
   }
   if (result.metrics.empty()) throw FileError(options.file(), "no row is of an evaluated image; its paths must end as theirs do");
   result.record = describe(kClusteringsName, input, result.metrics, ClusteringsOptions::table().write(options), classes);

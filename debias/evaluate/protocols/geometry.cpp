@@ -15,7 +15,7 @@
 namespace debias {
 namespace {
 
-void judge_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
+void evaluate_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
   const BiasReading reading = read_bias(probe, features);
   if (reading.known == 0) {
     result.notes.push_back(fmt::format("geometry: {}: no bias labels, so no bias_probe_acc1", split));
@@ -71,20 +71,20 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias labels, so no bias_probe_acc1");
   }
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& features = cache.split(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& features = cache.split(evaluated.name);
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
     const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins());
     if (input.encoder != nullptr) {
-      const at::Tensor views = view_pair_features(input, judged.dataset, judged.name, images, seed, progress);
-      result.metrics[judged.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
+      const at::Tensor views = view_pair_features(input, evaluated.dataset, evaluated.name, images, seed, progress);
+      result.metrics[evaluated.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
     }
-    result.metrics[judged.name + ".uniformity"] = pairs.uniformity;
-    result.metrics[judged.name + ".rankme"] = rankme(rows);
-    result.metrics[judged.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);
-    if (probe) judge_bias(*probe, judged.name, features, result);
-    similarity[judged.name] = pairs.distributions;
+    result.metrics[evaluated.name + ".uniformity"] = pairs.uniformity;
+    result.metrics[evaluated.name + ".rankme"] = rankme(rows);
+    result.metrics[evaluated.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);
+    if (probe) evaluate_bias(*probe, evaluated.name, features, result);
+    similarity[evaluated.name] = pairs.distributions;
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
   result.record = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);

@@ -78,8 +78,8 @@ Differences differences(const GroupCounts& counts, EmptyRate empty) {
   return largest;
 }
 
-// `judged`: the cells that count for the worst and the mean.
-GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& judged) {
+// `evaluated`: the cells that count for the worst and the mean.
+GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& evaluated) {
   GroupMetrics metrics = {{"acc1", ratio(counts.right, counts.labelled)}};
   std::array<Sums, 3> of_side;
   double worst = kUndefined, total = 0;
@@ -88,7 +88,7 @@ GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& o
     for (int64_t b = 0; b < counts.groups; ++b) {
       const size_t cell = static_cast<size_t>(y * counts.groups + b);
       of_side[static_cast<size_t>(options.alignment.side(y, b))].add(counts.count[cell], counts.correct[cell]);
-      if (!judged[cell] || counts.count[cell] == 0) continue;
+      if (!evaluated[cell] || counts.count[cell] == 0) continue;
       const double accuracy = counts.accuracy(y, b);
       worst = std::isnan(worst) ? accuracy : std::min(worst, accuracy);
       total += accuracy;
@@ -108,10 +108,10 @@ GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& o
   return metrics;
 }
 
-std::vector<bool> judged_cells(const GroupCounts& counts, int64_t min_count) {
-  std::vector<bool> judged(counts.count.size());
-  for (size_t cell = 0; cell < judged.size(); ++cell) judged[cell] = counts.count[cell] >= min_count;
-  return judged;
+std::vector<bool> evaluated_cells(const GroupCounts& counts, int64_t min_count) {
+  std::vector<bool> evaluated(counts.count.size());
+  for (size_t cell = 0; cell < evaluated.size(); ++cell) evaluated[cell] = counts.count[cell] >= min_count;
+  return evaluated;
 }
 
 GroupCounts empty_counts(const GroupSamples& samples) {
@@ -170,13 +170,13 @@ GroupCounts count_groups(const GroupSamples& samples) {
 }
 
 GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& options) {
-  return metrics_over(counts, options, judged_cells(counts, options.min_count));
+  return metrics_over(counts, options, evaluated_cells(counts, options.min_count));
 }
 
 std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
                                                                  const Bootstrap& bootstrap) {
   const GroupCounts all = count_groups(samples);
-  const std::vector<bool> judged = judged_cells(all, options.min_count);
+  const std::vector<bool> evaluated = evaluated_cells(all, options.min_count);
   const auto N = static_cast<int64_t>(samples.labels.size());
   std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
   at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
@@ -184,7 +184,7 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
       Random random({RngDomain::kEvaluate, bootstrap.seed, 0, static_cast<uint64_t>(r), 0, 0, kBootstrapStep});
       GroupCounts counts = empty_counts(samples);
       for (int64_t i = 0; i < N; ++i) add_sample(samples, static_cast<size_t>(random.below(N)), counts);
-      drawn[r] = metrics_over(counts, options, judged);
+      drawn[r] = metrics_over(counts, options, evaluated);
     }
   });
   std::map<std::string, std::vector<double>> values;
@@ -200,9 +200,9 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
   }
   if (intervals.contains("worst_group_acc")) {
     std::vector<Proportion> shares;
-    for (size_t cell = 0; cell < judged.size(); ++cell) {
+    for (size_t cell = 0; cell < evaluated.size(); ++cell) {
       const auto count = static_cast<double>(all.count[cell]);
-      if (judged[cell] && count > 0) shares.push_back({static_cast<double>(all.correct[cell]) / count, count});
+      if (evaluated[cell] && count > 0) shares.push_back({static_cast<double>(all.correct[cell]) / count, count});
     }
     intervals["worst_group_acc"] = smallest_interval(shares, bootstrap.level);
   }

@@ -31,10 +31,10 @@ void add_values(const Dataset& dataset, BiasedSplit& split) {
   }
 }
 
-BiasedSplit read_split(const JudgedSplit& judged, const Dataset& train, int64_t classes, const AlignmentMap& alignment,
+BiasedSplit read_split(const EvaluatedSplit& evaluated, const Dataset& train, int64_t classes, const AlignmentMap& alignment,
                        const GroupsOptions& options) {
-  const Dataset& dataset = *judged.dataset;
-  BiasedSplit split{judged.name, judged.dataset, {}, {}, {}, {alignment, options.min_count(), options.empty()}};
+  const Dataset& dataset = *evaluated.dataset;
+  BiasedSplit split{evaluated.name, evaluated.dataset, {}, {}, {}, {alignment, options.min_count(), options.empty()}};
   add_values(train, split);
   add_values(dataset, split);
   GroupSamples& samples = split.samples;
@@ -92,7 +92,7 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
 }  // namespace
 
 void require_bias_values(const EvaluationInput& input, const std::string& who) {
-  for (const auto& [name, dataset] : judged_splits(input)) {
+  for (const auto& [name, dataset] : evaluated_splits(input)) {
     bool known = false;
     for (int64_t i = 0; i < dataset->size() && !known; ++i) known = dataset->bias(i) != kUnknown;
     if (known) continue;
@@ -114,7 +114,7 @@ PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSour
 std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
                                     const std::string& split) {
   if (source != PredictionSource::kClassifier) {
-    return cache.judge(source == PredictionSource::kKnn ? "knn" : "linear_dcl").predictions.at(split);
+    return cache.evaluate(source == PredictionSource::kKnn ? "knn" : "linear_dcl").predictions.at(split);
   }
   return predicted_classes(input.classifier(cache.split(split).values));
 }
@@ -161,9 +161,9 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown
   require_bias_values(input, "groups");
   std::vector<BiasedSplit> splits;
-  for (const auto& judged : judged_splits(input)) {
-    require_labels(*judged.dataset, classes, "groups");
-    splits.push_back(read_split(judged, *input.train, classes, alignment.judged[splits.size()], options));
+  for (const auto& evaluated : evaluated_splits(input)) {
+    require_labels(*evaluated.dataset, classes, "groups");
+    splits.push_back(read_split(evaluated, *input.train, classes, alignment.evaluated[splits.size()], options));
   }
   EvaluationResult result;
   std::vector<std::string> undefined;

@@ -25,15 +25,15 @@ void show(const std::string& split, const std::shared_ptr<const Dataset>& datase
   result.images[fmt::format("{}_{}", split, dataset->id(index))] = {dataset, index};
 }
 
-std::vector<NeighbourQuery> examples_of(const JudgedSplit& judged, const std::vector<int64_t>& chosen, const KnnGallery& gallery,
+std::vector<NeighbourQuery> examples_of(const EvaluatedSplit& evaluated, const std::vector<int64_t>& chosen, const KnnGallery& gallery,
                                         const EvaluationInput& input, EvaluationCache& cache, EvaluationResult& result) {
-  const Features &train = cache.train(), &queries = cache.split(judged.name);
+  const Features &train = cache.train(), &queries = cache.split(evaluated.name);
   const auto nearest = nearest_voters(gallery, queries.values.index_select(0, at::tensor(chosen, at::kLong)), kShownNeighbours);
   std::vector<NeighbourQuery> examples;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const int64_t query = queries.indices[chosen[i]];
-    show(judged.name, judged.dataset, query, result);
-    NeighbourQuery example{described(*judged.dataset, query), result.predictions[judged.name][chosen[i]], {}};
+    show(evaluated.name, evaluated.dataset, query, result);
+    NeighbourQuery example{described(*evaluated.dataset, query), result.predictions[evaluated.name][chosen[i]], {}};
     for (const Neighbour& neighbour : nearest[i]) {
       const int64_t index = train.indices[neighbour.row];
       show("train", input.train, index, result);
@@ -76,7 +76,7 @@ std::vector<Metric> knn_metrics() {
 EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const KnnOptions& given, Progress&) {
   KnnOptions options = given;
   const int64_t classes = count_classes(*input.train, "knn");
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, "knn");
   int64_t voters = 0;
   for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
   const int64_t left_out = input.leaves_one_out ? 1 : 0;
@@ -89,15 +89,15 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   std::map<std::string, std::vector<NeighbourQuery>> examples;
   std::vector<std::pair<std::string, double>> sides;
   size_t place = 0;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& queries = cache.split(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& queries = cache.split(evaluated.name);
     const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature(), {},
                                 input.leaves_one_out ? KnnQueries::kGallery : KnnQueries::kOthers);
-    result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
-    result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
-    result.predictions[judged.name] = found.predictions;
+    result.metrics[evaluated.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
+    result.metrics[evaluated.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
+    result.predictions[evaluated.name] = found.predictions;
     std::map<std::string, double> own;
-    add_side_accuracy(judged.name, found.ranks, queries.labels, queries.biases, alignment.judged[place++], own);
+    add_side_accuracy(evaluated.name, found.ranks, queries.labels, queries.biases, alignment.evaluated[place++], own);
     if (input.classifier) {
       sides.insert(sides.end(), own.begin(), own.end());
     } else {
@@ -105,7 +105,7 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
     }
     if (options.examples() == 0) continue;
     const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples(), input.seed);
-    examples[judged.name] = examples_of(judged, chosen, gallery, input, cache, result);
+    examples[evaluated.name] = examples_of(evaluated, chosen, gallery, input, cache, result);
   }
   result.record = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
   describe_predictions("knn", input, classes, result);

@@ -16,7 +16,7 @@ struct Accuracy {
   double top1 = 0, top5 = 0;
 };
 
-Accuracy judge(const SoftmaxRegression& model, const Features& features) {
+Accuracy evaluate(const SoftmaxRegression& model, const Features& features) {
   const auto ranks = label_ranks(model.logits(features.values), features.labels);
   return {accuracy_within(ranks, 1), accuracy_within(ranks, 5)};
 }
@@ -29,7 +29,7 @@ void report(const std::string& prefix, const Accuracy& accuracy, std::map<std::s
 int64_t check_data(const EvaluationInput& input, const std::string& name) {
   if (input.leaves_one_out) throw usage_error("{}: the table has training rows alone; add valid or test rows (column split)", name);
   const int64_t classes = count_classes(*input.train, name);
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, name);
   return classes;
 }
 
@@ -124,10 +124,10 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
 
   EvaluationCache altered(input, progress);  // with the averages that the probe left behind
   EvaluationResult result;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& judged_features = (alters ? altered : features).split(judged.name);
-    report(judged.name + ".linear", judge(model, judged_features), result.metrics);
-    result.predictions[judged.name] = predicted_classes(model.logits(judged_features.values));
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& evaluated_features = (alters ? altered : features).split(evaluated.name);
+    report(evaluated.name + ".linear", evaluate(model, evaluated_features), result.metrics);
+    result.predictions[evaluated.name] = predicted_classes(model.logits(evaluated_features.values));
   }
   result.record = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);
@@ -147,7 +147,7 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
   const int64_t classes = check_data(input, name);
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
-  const auto as_judged = [&](const std::string& split) {
+  const auto as_evaluated = [&](const std::string& split) {
     Features features = cache.split(split);
     if (options.normalize()) features.values = unit_rows(features.values, name);
     return features;
@@ -155,7 +155,7 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
   Config adam = Config::map({{"name", Config::string("adam")}});
   adam.set("learning_rate", Config::number(options.learning_rate()));
   adam.set("weight_decay", Config::number(options.weight_decay()));
-  const Features train = as_judged("train");
+  const Features train = as_evaluated("train");
   SoftmaxRegression model(train.values.size(1), classes, seed);
   int64_t epochs = 0;
   const double loss = train_probe(
@@ -163,10 +163,10 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
       {name, read_optimizer(adam), read_schedule(Config()), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; },
       progress);
   EvaluationResult result;
-  for (const auto& judged : judged_splits(input)) {
-    const Features features = as_judged(judged.name);
-    report(judged.name + ".linear_features", judge(model, features), result.metrics);
-    result.predictions[judged.name] = predicted_classes(model.logits(features.values));
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features features = as_evaluated(evaluated.name);
+    report(evaluated.name + ".linear_features", evaluate(model, features), result.metrics);
+    result.predictions[evaluated.name] = predicted_classes(model.logits(features.values));
   }
   result.record = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);
@@ -191,8 +191,8 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
 
   use_stored_features(input, name, options);
   const auto guard = guarded(input, false);
-  const auto splits = judged_splits(input);
-  for (const auto& judged : splits) features.split(judged.name);
+  const auto splits = evaluated_splits(input);
+  for (const auto& evaluated : splits) features.split(evaluated.name);
   const ProbeBatches batches =
       options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
   SoftmaxRegression model(features.split(splits.front().name).values.size(1), classes, seed);
@@ -204,20 +204,20 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
   int64_t best_epoch = 0;
   const std::string selector = splits.front().name;  // valid where there is one
   const auto after_epoch = [&](int64_t epoch) {
-    for (const auto& judged : splits) last[judged.name] = judge(model, features.split(judged.name));
+    for (const auto& evaluated : splits) last[evaluated.name] = evaluate(model, features.split(evaluated.name));
     if (epoch > 1 && last[selector].top1 <= best[selector].top1) return;
     best = last;
     best_epoch = epoch;
-    for (const auto& judged : splits) {
-      result.predictions[judged.name] = predicted_classes(model.logits(features.split(judged.name).values));
+    for (const auto& evaluated : splits) {
+      result.predictions[evaluated.name] = predicted_classes(model.logits(features.split(evaluated.name).values));
     }
   };
   const double loss = train_probe(model, batches, {name, read_optimizer(sgd), read_schedule(step_schedule(options)), options.epochs()},
                                   after_epoch, progress);
 
-  for (const auto& judged : splits) {
-    report(judged.name + ".linear", best[judged.name], result.metrics);
-    report(judged.name + ".linear_last", last[judged.name], result.metrics);
+  for (const auto& evaluated : splits) {
+    report(evaluated.name + ".linear", best[evaluated.name], result.metrics);
+    report(evaluated.name + ".linear_last", last[evaluated.name], result.metrics);
   }
   result.record = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);

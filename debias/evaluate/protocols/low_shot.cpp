@@ -60,7 +60,7 @@ int64_t checked_classes(const EvaluationInput& input) {
     throw usage_error("{}: the table has training rows alone; add valid or test rows (column split)", kLowShotName);
   }
   const int64_t classes = count_classes(*input.train, kLowShotName);
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, kLowShotName);
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, kLowShotName);
   return classes;
 }
 
@@ -81,13 +81,13 @@ class DrawnProbe {
     fit_ = fit_logistic_regression(x, targets, std::ssize(present_), options, progress);
   }
 
-  std::vector<int64_t> ranks(const Features& judged) const {
+  std::vector<int64_t> ranks(const Features& evaluated) const {
     const at::Tensor scores =
-        at::full({judged.values.size(0), classes_}, -std::numeric_limits<double>::infinity(), at::TensorOptions(at::kDouble));
-    scores.index_copy_(1, at::tensor(present_, at::kLong), fit_.logits(judged.values));
-    std::vector<int64_t> ranks = label_ranks(scores, judged.labels);
+        at::full({evaluated.values.size(0), classes_}, -std::numeric_limits<double>::infinity(), at::TensorOptions(at::kDouble));
+    scores.index_copy_(1, at::tensor(present_, at::kLong), fit_.logits(evaluated.values));
+    std::vector<int64_t> ranks = label_ranks(scores, evaluated.labels);
     for (size_t i = 0; i < ranks.size(); ++i) {
-      const int64_t label = judged.labels[i];
+      const int64_t label = evaluated.labels[i];
       if (label != kUnknown && !std::ranges::binary_search(present_, label))
         ranks[i] = std::numeric_limits<int64_t>::max();  // it is never predicted
     }
@@ -212,10 +212,10 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
       if (draw == 0) counts.emplace_back(setting.name, std::ssize(rows));
       const DrawnProbe probe(train, rows, classes, {.l2 = options.l2(), .iterations = options.iterations(), .scale = &scale}, progress);
       unfinished += !probe.converged();
-      for (const auto& judged : judged_splits(input)) {
-        const auto ranks = probe.ranks(cache.split(judged.name));
-        by_draw[fmt::format("{}.low_shot_acc1_{}", judged.name, setting.name)].push_back(accuracy_within(ranks, 1));
-        by_draw[fmt::format("{}.low_shot_acc5_{}", judged.name, setting.name)].push_back(accuracy_within(ranks, 5));
+      for (const auto& evaluated : evaluated_splits(input)) {
+        const auto ranks = probe.ranks(cache.split(evaluated.name));
+        by_draw[fmt::format("{}.low_shot_acc1_{}", evaluated.name, setting.name)].push_back(accuracy_within(ranks, 1));
+        by_draw[fmt::format("{}.low_shot_acc5_{}", evaluated.name, setting.name)].push_back(accuracy_within(ranks, 5));
       }
     }
   }

@@ -110,10 +110,10 @@ EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& ca
   MacroAucOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const int64_t classes = count_classes(*input.train, name);
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, name);
   EvaluationResult result;
   std::vector<std::string> splits = {"train"};
-  for (const auto& judged : judged_splits(input)) splits.push_back(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) splits.push_back(evaluated.name);
   std::vector<std::pair<std::string, int64_t>> used;
   for (const std::string& split : splits) {
     const auto seed = static_cast<uint64_t>(*options.seed());

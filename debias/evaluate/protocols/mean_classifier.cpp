@@ -53,17 +53,17 @@ EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCac
                                      Progress&) {
   const std::string name = "mean_classifier";
   const int64_t classes = count_classes(*input.train, name);
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, name);
   const at::Tensor means = class_means(cache.train().values, cache.train().labels, classes);
   EvaluationResult result;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& features = cache.split(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& features = cache.split(evaluated.name);
     const at::Tensor logits = at::mm(unit_rows(features.values, features.labels, name), means.t()) / options.temperature();
     const auto ranks = label_ranks(logits, features.labels);
-    result.metrics[judged.name + ".mean_classifier_acc1"] = accuracy_within(ranks, 1);
-    result.metrics[judged.name + ".mean_classifier_acc5"] = accuracy_within(ranks, 5);
-    result.metrics[judged.name + ".mean_classifier_loss"] = mean_loss(logits, features.labels);
-    result.predictions[judged.name] = predicted_classes(logits);
+    result.metrics[evaluated.name + ".mean_classifier_acc1"] = accuracy_within(ranks, 1);
+    result.metrics[evaluated.name + ".mean_classifier_acc5"] = accuracy_within(ranks, 5);
+    result.metrics[evaluated.name + ".mean_classifier_loss"] = mean_loss(logits, features.labels);
+    result.predictions[evaluated.name] = predicted_classes(logits);
   }
   result.record = describe(name, input, result.metrics, MeanClassifierOptions::table().write(options), classes);
   describe_predictions(name, input, classes, result);

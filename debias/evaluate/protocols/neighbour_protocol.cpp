@@ -20,7 +20,7 @@ std::vector<Metric> neighbours_metrics() {
 
 EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const NeighboursOptions& given, Progress& progress) {
   const SentenceInput& sentences = *input.sentences;
-  if (sentences.judged.empty()) throw usage_error("neighbours: the recipe has neither data.valid nor data.test; add one of them");
+  if (sentences.evaluated.empty()) throw usage_error("neighbours: the recipe has neither data.valid nor data.test; add one of them");
   NeighboursOptions options = given;
   const int64_t batch = options.batch_size().value_or(sentences.batch_size);
   options.batch_size(batch);
@@ -29,7 +29,7 @@ EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, 
   record.protocol = "neighbours";
   record.options = NeighboursOptions::table().write(options).to_json();
   record.options["chance"] = 2.0 / static_cast<double>(batch);
-  for (const auto& [split, books] : sentences.judged) {
+  for (const auto& [split, books] : sentences.evaluated) {
     const NeighbourRetrieval found = retrieve_neighbours(*input.encoder, books, batch, progress);
     const std::string name = split + ".neighbour_acc";
     result.metrics[name] = found.accuracy();

@@ -130,26 +130,27 @@ std::vector<Metric> retrieval_metrics() {
 
 EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const RetrievalOptions& options, Progress& progress) {
   const int64_t classes = count_classes(*input.train, kRetrievalName);
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, kRetrievalName);
+  for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, kRetrievalName);
   EvaluationResult result;
   std::vector<std::pair<std::string, int64_t>> queries;
   const bool of_train = options.gallery() == RetrievalGallery::kTrain;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& own = cache.split(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& own = cache.split(evaluated.name);
     const Features& gallery = of_train ? cache.train() : own;
     const auto whose = of_train && !input.leaves_one_out ? RetrievalQueries::kOthers : RetrievalQueries::kGallery;
     const RetrievalScores scores = retrieval({gallery.values, gallery.labels}, {own.values, own.labels}, whose, options.k(), progress);
-    queries.emplace_back(judged.name, scores.queries);
+    queries.emplace_back(evaluated.name, scores.queries);
     if (scores.without_relevant > 0) {
       result.notes.push_back(fmt::format("{}: {}: {} of {} queries have no other image of their class in the gallery and are left out",
-                                         kRetrievalName, judged.name, scores.without_relevant, scores.queries + scores.without_relevant));
+                                         kRetrievalName, evaluated.name, scores.without_relevant,
+                                         scores.queries + scores.without_relevant));
     }
     if (scores.queries == 0) continue;
     for (size_t i = 0; i < options.k().size(); ++i) {
-      result.metrics[fmt::format("{}.retrieval_recall_at_{}", judged.name, options.k()[i])] = scores.recall[i];
+      result.metrics[fmt::format("{}.retrieval_recall_at_{}", evaluated.name, options.k()[i])] = scores.recall[i];
     }
-    result.metrics[judged.name + ".retrieval_map"] = scores.map;
-    result.metrics[judged.name + ".retrieval_map_at_r"] = scores.map_at_r;
+    result.metrics[evaluated.name + ".retrieval_map"] = scores.map;
+    result.metrics[evaluated.name + ".retrieval_map_at_r"] = scores.map_at_r;
   }
   result.record = describe(kRetrievalName, input, result.metrics, RetrievalOptions::table().write(options), classes);
   result.record.queries = std::move(queries);

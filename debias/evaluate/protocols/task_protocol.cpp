@@ -68,14 +68,14 @@ std::string digest_of_set(const SentenceSet& set) {
   return hash.hex();
 }
 
-void judge_set(const SentenceSet& set, const EvaluationInput& input, TaskMode mode, EvaluationResult& result, Progress& progress) {
+void evaluate_set(const SentenceSet& set, const EvaluationInput& input, TaskMode mode, EvaluationResult& result, Progress& progress) {
   const SentenceInput& sentences = *input.sentences;
   std::vector<std::string> texts;
   add_texts(set, texts);
-  const TaskResult found = judge_task(set, sentences.embed, mode, input.seed, progress);
+  const TaskResult found = evaluate_task(set, sentences.embed, mode, input.seed, progress);
   EvaluatedTask task;
   task.name = set.name;
-  task.judged = found.judged;
+  task.evaluated = found.evaluated;
   task.C = found.C;
   task.majority = found.majority;
   task.unknown = std::ranges::count_if(texts, [&](const std::string& text) { return !sentences.knows(text); });
@@ -124,7 +124,7 @@ EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCach
   result.record.options = {{"mode", enum_name(options.mode())}, {"dimensions", sentences.dimensions}};
   result.record.options.update(sentences.described);
   if (options.mode() == TaskMode::kCheap) result.variant = "cheap";
-  for (const SentenceSet& set : sets) judge_set(set, input, options.mode(), result, progress);
+  for (const SentenceSet& set : sets) evaluate_set(set, input, options.mode(), result, progress);
   return result;
 }
 

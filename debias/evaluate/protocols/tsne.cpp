@@ -80,24 +80,24 @@ std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE KL divergence", 
 EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const TsneOptions& given, Progress& progress) {
   TsneOptions options = given;
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto shown = [&](const JudgedSplit& judged) { return std::min(judged.dataset->size(), options.samples()); };
-  for (const auto& judged : judged_splits(input)) {
-    if (shown(judged) < kFewestImages) {
-      throw data_error("tsne: split '{}' of {} has {} images; a t-SNE plot needs at least {}", judged.dataset->info().split,
-                       judged.dataset->info().name, shown(judged), kFewestImages);
+  const auto shown = [&](const EvaluatedSplit& evaluated) { return std::min(evaluated.dataset->size(), options.samples()); };
+  for (const auto& evaluated : evaluated_splits(input)) {
+    if (shown(evaluated) < kFewestImages) {
+      throw data_error("tsne: split '{}' of {} has {} images; a t-SNE plot needs at least {}", evaluated.dataset->info().split,
+                       evaluated.dataset->info().name, shown(evaluated), kFewestImages);
     }
-    resolve_perplexity(options, shown(judged), judged.name);
+    resolve_perplexity(options, shown(evaluated), evaluated.name);
   }
   EvaluationResult result;
   std::map<std::string, FeatureMap> maps;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& features = cache.split(judged.name);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    const Features& features = cache.split(evaluated.name);
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), static_cast<uint64_t>(*options.seed()));
-    const double perplexity = resolve_perplexity(options, shown(judged), judged.name);
+    const double perplexity = resolve_perplexity(options, shown(evaluated), evaluated.name);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
-    const SplitMap map = map_of(rows, perplexity, options, judged.name, progress);
-    result.metrics[judged.name + ".tsne_kl"] = map.divergence;
-    maps[judged.name] = described(map, features, images, *judged.dataset, perplexity);
+    const SplitMap map = map_of(rows, perplexity, options, evaluated.name, progress);
+    result.metrics[evaluated.name + ".tsne_kl"] = map.divergence;
+    maps[evaluated.name] = described(map, features, images, *evaluated.dataset, perplexity);
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
   result.record = describe("tsne", input, result.metrics, TsneOptions::table().write(options), classes);

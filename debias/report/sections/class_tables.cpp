@@ -21,7 +21,7 @@ double accuracy_of(const ClassTable* table, const std::string& name) {
                                        : table->accuracy[static_cast<size_t>(found - table->classes.begin())];
 }
 
-Cell accuracy_cell(const RunColumn& column, const JudgedSet& set, const std::string& source, const std::string& name) {
+Cell accuracy_cell(const RunColumn& column, const EvaluatedSet& set, const std::string& source, const std::string& name) {
   std::vector<double> values;
   for (const RunRecord* run : column.runs) values.push_back(accuracy_of(classes_of(*run, set, source), name));
   const SeedInterval interval = seed_interval(values);
@@ -33,7 +33,7 @@ Cell accuracy_cell(const RunColumn& column, const JudgedSet& set, const std::str
 
 }  // namespace
 
-std::vector<JudgedSet> class_sets(const std::vector<RunColumn>& columns) {
+std::vector<EvaluatedSet> class_sets(const std::vector<RunColumn>& columns) {
   std::set<std::tuple<std::string, bool, std::string>> found;
   for (const auto& column : columns) {
     for (const auto& record : column.shown().evaluations) {
@@ -42,12 +42,12 @@ std::vector<JudgedSet> class_sets(const std::vector<RunColumn>& columns) {
       }
     }
   }
-  std::vector<JudgedSet> sets;
+  std::vector<EvaluatedSet> sets;
   for (const auto& [data, later, split] : found) sets.push_back({data, split});
   return sets;
 }
 
-const ClassTable* classes_of(const RunRecord& run, const JudgedSet& set, const std::string& source) {
+const ClassTable* classes_of(const RunRecord& run, const EvaluatedSet& set, const std::string& source) {
   const ClassTable* found = nullptr;
   for (const auto& record : run.evaluations) {
     if (record.data != set.data || record.predictions != source) continue;
@@ -58,7 +58,7 @@ const ClassTable* classes_of(const RunRecord& run, const JudgedSet& set, const s
   return found;
 }
 
-std::vector<std::string> class_sources(const std::vector<RunColumn>& columns, const JudgedSet& set) {
+std::vector<std::string> class_sources(const std::vector<RunColumn>& columns, const EvaluatedSet& set) {
   std::vector<std::string> any;
   for (const auto& [name, title] : kPredictionsOf) {
     const std::string source(name);
@@ -69,7 +69,7 @@ std::vector<std::string> class_sources(const std::vector<RunColumn>& columns, co
   return any;
 }
 
-Table class_table(const std::vector<RunColumn>& columns, const JudgedSet& set, const std::string& source) {
+Table class_table(const std::vector<RunColumn>& columns, const EvaluatedSet& set, const std::string& source) {
   Table table;
   table.caption = fmt::format("Accuracy by class, {}; predictions by {}", set.title(), source_title(source));
   table.css_class = "numbers";

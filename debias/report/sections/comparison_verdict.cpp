@@ -244,7 +244,7 @@ void add_group(const std::vector<NumberRow>& rows, const Comparable& group, cons
   std::vector<RunColumn> members;
   for (const size_t i : group.columns) members.push_back(columns[i]);
   const std::string split = split_of(group.row->metric).split;
-  if (!judged_alike(members, "", split)) {
+  if (!evaluated_alike(members, "", split)) {
     verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared", who),
                         fmt::format("Their files do not say that they were evaluated on the same {} data.", split)});
     return;

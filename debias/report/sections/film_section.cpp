@@ -36,11 +36,11 @@ Html frame_figure(const FilmStill& still, const std::string& png) {
 
 std::string episode_words(const RunRecord& run) {
   const FilmRecord& film = *run.film;
-  const bool judged = fmt::format("{}", film.seed) == run.seed();
+  const bool evaluated = fmt::format("{}", film.seed) == run.seed();
   return fmt::format("{}: episode {} of {}, played by the mean action of the policy in {} after {} control steps of training. It {} {}.",
-                     run.label, film.episode + 1, judged ? "those that training is evaluated with" : fmt::format("the seed {}", film.seed),
-                     film.checkpoint, film.control_steps,
-                     film.diverged ? "ended early, in a non-finite state, with a return of" : "has a return of",
+                     run.label, film.episode + 1,
+                     evaluated ? "those that training is evaluated with" : fmt::format("the seed {}", film.seed), film.checkpoint,
+                     film.control_steps, film.diverged ? "ended early, in a non-finite state, with a return of" : "has a return of",
                      short_number(film.episode_return));
 }
 

@@ -7,8 +7,8 @@
 
 #include "debias/report/prediction_source.h"
 #include "debias/report/sections/class_tables.h"
+#include "debias/report/sections/evaluation_figures.h"
 #include "debias/report/sections/group_tables.h"
-#include "debias/report/sections/judgement_figures.h"
 #include "debias/report/sections/report_sections.h"
 
 namespace debias {
@@ -44,7 +44,7 @@ std::string aligned_words(const EvaluationRecord& record) {
   return words;
 }
 
-void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run, const JudgedSet& set) {
+void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run, const EvaluatedSet& set) {
   const EvaluationRecord* record = run.evaluation("groups", set.data);
   if (record == nullptr || !record->groups.contains(set.split)) return;
   const GroupTable& groups = record->groups.at(set.split);
@@ -72,7 +72,7 @@ void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run,
 
 void add_groups(Page& page, const ReportData& data) {
   page.heading(2, "Groups");
-  for (const auto& set : judged_sets(data.shown, "groups")) {
+  for (const auto& set : evaluated_sets(data.shown, "groups")) {
     page.figures(group_figures(data.columns, data.rows, set));
     for (const auto& run : data.shown) add_groups_of_run(page, data, run, set);
     page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the lowest accuracy."), "note");

@@ -14,7 +14,7 @@ Cell share_cell(double share) {
 
 }  // namespace
 
-Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption) {
+Table group_table(const EvaluationRecord& record, const EvaluatedSet& set, const std::string& caption) {
   const GroupTable& groups = record.groups.at(set.split);
   const bool has_own = record.metric(set.split + ".aligned_acc") != nullptr;
   const double* worst = record.metric(set.split + ".worst_group_acc");

@@ -15,9 +15,9 @@ MarkedImages images_of(const std::string& metric) {
 }
 
 const std::string* marks_of(const KeyNumber& number, const std::string& split) {
-  if (number.judged == nullptr) return nullptr;
-  const auto found = number.judged->marks.find(split);
-  return found == number.judged->marks.end() ? nullptr : &found->second;
+  if (number.evaluation == nullptr) return nullptr;
+  const auto found = number.evaluation->marks.find(split);
+  return found == number.evaluation->marks.end() ? nullptr : &found->second;
 }
 
 // None where the marks do not add up to the numbers: they are of other predictions.
@@ -41,9 +41,9 @@ int64_t image_count(const RunRecord& run, const KeyNumber& number, const std::st
     const auto counts = groups == nullptr ? std::nullopt : groups->aligned_counts(split);
     return !counts ? 0 : images == MarkedImages::kAligned ? counts->aligned : counts->conflicting;
   }
-  if (number.judged != nullptr) {
-    const auto found = std::ranges::find(number.judged->counts, split, &std::pair<std::string, int64_t>::first);
-    if (found != number.judged->counts.end()) return found->second;
+  if (number.evaluation != nullptr) {
+    const auto found = std::ranges::find(number.evaluation->counts, split, &std::pair<std::string, int64_t>::first);
+    if (found != number.evaluation->counts.end()) return found->second;
   }
   return run.data_sets.contains(split) ? value_or(run.data_sets.at(split), "count", int64_t{0}) : 0;
 }

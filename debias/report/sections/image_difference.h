@@ -20,7 +20,7 @@ struct ImageDifference {
 };
 
 // None if a column has several seeds, a number is unknown or its number of images is. The columns were evaluated on the same
-// data (judged_alike).
+// data (evaluated_alike).
 std::optional<ImageDifference> image_difference(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b);
 
 }  // namespace debias

@@ -48,7 +48,7 @@ Html thumb(const std::string& css_class, const Html& image, const std::vector<st
   return element("div", "thumb" + css_class, content);
 }
 
-Html row_of(const NeighbourQuery& query, const ValueNames& names, const JudgedSet& set, const Thumbnails& thumbnails) {
+Html row_of(const NeighbourQuery& query, const ValueNames& names, const EvaluatedSet& set, const Thumbnails& thumbnails) {
   const std::string own = group_name(names, query.image);
   const bool right = query.predicted == query.image.label;
   std::vector<std::string> lines = {own};
@@ -97,7 +97,7 @@ Html list_of(std::vector<std::pair<int64_t, Html>> rows) {
 
 }  // namespace
 
-std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
   std::map<int64_t, size_t> found;
   size_t having = 0;
   for (const auto& run : runs) {
@@ -113,7 +113,7 @@ std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const Ju
   return shared;
 }
 
-Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes) {
+Gallery neighbour_gallery(const RunRecord& run, const EvaluatedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes) {
   Gallery gallery;
   const EvaluationRecord* record = run.evaluation("knn", set.data);
   if (record == nullptr || !record->neighbours.contains(set.split)) return gallery;

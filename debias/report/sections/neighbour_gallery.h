@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "debias/report/sections/judgement_figures.h"
+#include "debias/report/sections/evaluation_figures.h"
 
 namespace debias {
 
@@ -15,10 +15,10 @@ struct Gallery {
 };
 
 // Ids, ascending, of the evaluated images that all runs with neighbours of the set have; empty for a single such run.
-std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set);
+std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const EvaluatedSet& set);
 
 // From RUN/evaluation/thumbnails[-DATA]/SPLIT_ID.png and train_ID.png. A query whose thumbnails would go beyond `most_bytes` ends the
 // gallery; the shared ones come first, then wrong and right predictions take turns.
-Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes);
+Gallery neighbour_gallery(const RunRecord& run, const EvaluatedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes);
 
 }  // namespace debias

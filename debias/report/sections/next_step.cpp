@@ -72,7 +72,7 @@ NextStep train_more_seeds(const RunColumn& column) {
           column.has_seeds() ? "a narrower interval over seeds" : "an interval over seeds", kSeeds * run.speed.seconds / 60};
 }
 
-NextStep judge_run(const RunRecord& run, const std::string& protocols, const std::string& why) {
+NextStep evaluate_protocols(const RunRecord& run, const std::string& protocols, const std::string& why) {
   return {fmt::format("debias eval {} {}", protocols, shell_word(run.path)), why, run.speed.minutes_per_epoch};
 }
 

@@ -24,7 +24,7 @@ std::string step_time(const NextStep& step);  // " (about 12 minutes)"; "" where
 NextStep train_more_seeds(const RunColumn& column);
 
 // Protocols on the run's own images. The time is that of one epoch, which is more than one pass over them takes.
-NextStep judge_run(const RunRecord& run, const std::string& protocols, const std::string& why);
+NextStep evaluate_protocols(const RunRecord& run, const std::string& protocols, const std::string& why);
 
 // Groups by bias labels from a file, where the data have none.
 NextStep give_bias_values(const RunRecord& run);

@@ -47,7 +47,7 @@ std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column) {
   return std::nullopt;
 }
 
-bool was_judged(const std::vector<NumberRow>& rows, size_t column) {
+bool was_evaluated(const std::vector<NumberRow>& rows, size_t column) {
   return std::ranges::any_of(rows, [&](const NumberRow& row) {
     const std::string split = split_of(row.metric).split;
     return row.by_column[column] && row.data.empty() && (split == "test" || split == "valid");
@@ -135,7 +135,7 @@ std::string probe_words(const std::vector<RunColumn>& columns, const std::vector
   return "";
 }
 
-struct Judgement {
+struct GapEvaluation {
   Finding finding;
   std::string head, why;
 };
@@ -145,8 +145,8 @@ constexpr const char* kCannotTellHead = "use of the shortcut is inconclusive";
 int sign_of(const PointRange& range) { return range.low > 0 ? 1 : range.high < 0 ? -1 : 0; }
 
 // Verdict on the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds.
-Judgement judged(double mean, const PointRange& range, const PointRange& images, double conflicting, double conflicting_low,
-                 double chance) {
+GapEvaluation evaluate_gap(double mean, const PointRange& range, const PointRange& images, double conflicting, double conflicting_low,
+                           double chance) {
   if (!range.known()) return {Finding::kCannotTell, kCannotTellHead, " No interval is known for it."};
   if (images.known() && sign_of(images) != sign_of(range)) {
     return {Finding::kCannotTell, kCannotTellHead, " Seeds and images disagree: one interval excludes 0, the other does not."};
@@ -177,7 +177,7 @@ ShortcutVerdict not_tested(const RunRecord& run) {
     verdict.words += " The recipe names none: data.test.";
     return verdict;
   }
-  verdict.next = judge_run(run, run.has_bias_values() ? "knn,groups,geometry" : "knn", "a first test");
+  verdict.next = evaluate_protocols(run, run.has_bias_values() ? "knn,groups,geometry" : "knn", "a first test");
   return verdict;
 }
 
@@ -190,10 +190,10 @@ ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::ve
                         run.of_agent() ? "An agent learns from rewards" : "This run learns from sentences"),
             {}};
   }
-  if (!was_judged(rows, place)) return not_tested(run);
+  if (!was_evaluated(rows, place)) return not_tested(run);
   ShortcutVerdict verdict{Finding::kNoBias, "no bias information",
                           "There are no bias labels, or none is known to belong to a class, so use of a shortcut cannot be evaluated.",
-                          run.has_bias_values() ? judge_run(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
+                          run.has_bias_values() ? evaluate_protocols(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
   verdict.words += probe_words(columns, rows, place);
   verdict.sign = generalisation_gap(columns[place]);
   if (verdict.sign) verdict.words += gap_sign_words(*verdict.sign);
@@ -212,9 +212,9 @@ double conflicting_low(const RunRecord& run, const Gap& gap) {
 
 NextStep step_after(const RunColumn& column, Finding finding, bool has_interval) {
   const RunRecord& run = column.shown();
-  if (!has_interval) return judge_run(run, "groups", "an interval over the images");
+  if (!has_interval) return evaluate_protocols(run, "groups", "an interval over the images");
   if (!column.has_seeds() || finding == Finding::kCannotTell) return train_more_seeds(column);
-  if (run.evaluation("geometry") == nullptr) return judge_run(run, "geometry", "how much of the bias is in the features");
+  if (run.evaluation("geometry") == nullptr) return evaluate_protocols(run, "geometry", "how much of the bias is in the features");
   return {};
 }
 
@@ -228,8 +228,8 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
   const SeedInterval over_seeds = seed_interval(gap->by_seed());
   const PointRange seeds = over_seeds.n > 1 ? PointRange{over_seeds.low(), over_seeds.high()} : PointRange{};
   const PointRange images = image_range(run, *gap), range = seeds.known() ? seeds : images;
-  const Judgement found = judged(gap->mean(), range, seeds.known() ? images : PointRange{}, gap->conflicting->value,
-                                 conflicting_low(run, *gap), chance_level(run, gap->split));
+  const GapEvaluation found = evaluate_gap(gap->mean(), range, seeds.known() ? images : PointRange{}, gap->conflicting->value,
+                                           conflicting_low(run, *gap), chance_level(run, gap->split));
   ShortcutVerdict verdict{found.finding, found.head, gap_words(column, *gap, seeds, images) + found.why,
                           step_after(column, found.finding, range.known())};
   verdict.difference = {gap->mean(), range.low, range.high,

@@ -35,7 +35,7 @@ void add_evaluation(const EvaluationRecord& record, const MetricTitles& titles, 
     const Key key{record.data, metric, prediction_source(record, metric, titles)};
     if (numbers.contains(key) && record.protocol != "groups") continue;
     KeyNumber number{value, IntervalKind::kNone, {}, std::filesystem::path(record.path).filename().string(), {value}};
-    number.judged = &record;
+    number.evaluation = &record;
     if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) {
       number.kind = record.by_draw.contains(metric) ? IntervalKind::kDraws : IntervalKind::kImages;
       number.interval = interval->second;
@@ -101,17 +101,18 @@ std::optional<KeyNumber> column_number(const RunColumn& column, const std::vecto
     const auto found = by_run[i].find(key);
     values.push_back(found == by_run[i].end() ? kMissing : found->second.value);
     if (found == by_run[i].end()) continue;
-    const EvaluationRecord* judged = found->second.judged;
-    const std::string of_run = other_data(*column.runs[i], judged, key.metric);
+    const EvaluationRecord* evaluation = found->second.evaluation;
+    const std::string of_run = other_data(*column.runs[i], evaluation, key.metric);
     if (!number) {
       number = found->second;
       data = of_run;
     }
-    number->judged_otherwise = number->judged_otherwise || of_run != data || !are_judged_alike(number->judged, judged, key.metric);
-    if (number->judged == nullptr) number->judged = judged;
+    number->evaluated_otherwise =
+        number->evaluated_otherwise || of_run != data || !are_evaluated_alike(number->evaluation, evaluation, key.metric);
+    if (number->evaluation == nullptr) number->evaluation = evaluation;
   }
   if (!number || by_run.size() == 1) return number;
-  if (number->judged_otherwise) values.assign(values.size(), kMissing);
+  if (number->evaluated_otherwise) values.assign(values.size(), kMissing);
   const SeedInterval interval = seed_interval(values);
   number->value = interval.mean;
   number->kind = interval.n > 1 ? IntervalKind::kSeeds : IntervalKind::kNone;
@@ -126,11 +127,11 @@ void erase_root(Json& section) {
 }
 
 // The section of the data that a number was measured on; null where the files do not say.
-Json judged_data(const RunRecord& run, const std::string& data, const std::string& split) {
+Json evaluated_data(const RunRecord& run, const std::string& data, const std::string& split) {
   for (const auto& record : run.evaluations) {
     if (record.data != data) continue;
-    const auto found = record.judged.find(split);
-    if (found == record.judged.end()) continue;
+    const auto found = record.evaluated.find(split);
+    if (found == record.evaluated.end()) continue;
     Json section = *found;
     erase_root(section);
     if (data.empty() && section.is_object() && !draw_of(run, split).empty()) section.erase("seed");  // the run's own, as a number
@@ -156,10 +157,10 @@ bool better(const NumberRow& row, const std::vector<RunColumn>& columns, size_t 
   return difference.larger_than_spread() && (difference.interval.mean > 0) == higher;
 }
 
-bool judged_in_one_batch_size(const std::vector<RunColumn>& columns, const std::string& metric) {
+bool evaluated_in_one_batch_size(const std::vector<RunColumn>& columns, const std::string& metric) {
   std::set<std::string> sizes;
   for (const auto& column : columns) {
-    for (const RunRecord* run : column.runs) sizes.insert(judged_batch(*run, metric));
+    for (const RunRecord* run : column.runs) sizes.insert(evaluated_batch(*run, metric));
   }
   return sizes.size() == 1;
 }
@@ -167,11 +168,13 @@ bool judged_in_one_batch_size(const std::vector<RunColumn>& columns, const std::
 int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
   const bool has_order = row.title.better == Better::kHigher || row.title.better == Better::kLower;
   if (!has_order || columns.size() < 2) return -1;
-  if (!judged_alike(columns, row.data, split_of(row.metric).split) || !judged_in_one_batch_size(columns, row.metric)) return -1;
+  if (!evaluated_alike(columns, row.data, split_of(row.metric).split) || !evaluated_in_one_batch_size(columns, row.metric)) return -1;
   for (const auto& number : row.by_column) {
     if (!number || number->kind == IntervalKind::kNone || number->kind == IntervalKind::kDraws) return -1;
     if (number->kind != row.by_column[0]->kind) return -1;
-    const auto is_otherwise = [&](const auto& other) { return other && !are_judged_alike(other->judged, number->judged, row.metric); };
+    const auto is_otherwise = [&](const auto& other) {
+      return other && !are_evaluated_alike(other->evaluation, number->evaluation, row.metric);
+    };
     if (std::ranges::any_of(row.by_column, is_otherwise)) return -1;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -188,7 +191,7 @@ int64_t KeyNumber::seeds() const {
   return std::ranges::count_if(by_seed, [](double of_seed) { return !std::isnan(of_seed); });
 }
 
-bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split) {
+bool evaluated_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split) {
   std::vector<const RunRecord*> runs;
   for (const auto& column : columns) runs.insert(runs.end(), column.runs.begin(), column.runs.end());
   const auto has_other_images = [&](const RunRecord* run) {
@@ -201,8 +204,8 @@ bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data
     const Json first = section_of(*runs.front());
     return !first.is_null() && std::ranges::all_of(runs, [&](const RunRecord* run) { return section_of(*run) == first; });
   };
-  if (alike([&](const RunRecord& run) { return judged_data(run, data, split); })) return true;
-  const bool said = std::ranges::all_of(runs, [&](const RunRecord* run) { return !judged_data(*run, data, split).is_null(); });
+  if (alike([&](const RunRecord& run) { return evaluated_data(run, data, split); })) return true;
+  const bool said = std::ranges::all_of(runs, [&](const RunRecord* run) { return !evaluated_data(*run, data, split).is_null(); });
   return !said && data.empty() && alike([&](const RunRecord& run) { return recipe_data(run, split); });
 }
 
@@ -229,7 +232,7 @@ std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns) {
       row.by_column.push_back(column_number(columns[i], by_column[i], key));
       if (!row.by_column.back()) continue;
       if (of_run.empty()) of_run = row.by_column.back()->title;
-      if (row.by_column.back()->judged != nullptr) protocol = row.by_column.back()->judged->protocol;
+      if (row.by_column.back()->evaluation != nullptr) protocol = row.by_column.back()->evaluation->protocol;
     }
     row.heading = heading_of(key, protocol);
     row.title = title_of(key, of_run, columns.front().titles());

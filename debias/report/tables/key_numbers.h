@@ -23,12 +23,12 @@ enum class IntervalKind {
 struct KeyNumber {
   double value = 0;  // the mean over the seeds that have it; NaN: undefined, as the file says
   IntervalKind kind = IntervalKind::kNone;
-  std::pair<double, double> interval = {};   // unless kNone
-  std::string source = {};                   // "groups.json", "epoch 6"
-  std::vector<double> by_seed = {};          // by run of the column; NaN where one lacks it
-  const EvaluationRecord* judged = nullptr;  // the file that it is from, of the first run that has it; null of what training said
-  bool judged_otherwise = false;             // by other options or on other data in another run of the column: no mean, value is NaN
-  std::string title = {};                    // of a metric that is of this run alone; empty: the program has it
+  std::pair<double, double> interval = {};       // unless kNone
+  std::string source = {};                       // "groups.json", "epoch 6"
+  std::vector<double> by_seed = {};              // by run of the column; NaN where one lacks it
+  const EvaluationRecord* evaluation = nullptr;  // the file that it is from, of the first run that has it; null of what training said
+  bool evaluated_otherwise = false;              // by other options or on other data in another run of the column: no mean, value is NaN
+  std::string title = {};                        // of a metric that is of this run alone; empty: the program has it
 
   int64_t seeds() const;  // how many have it
   // True of a percentile interval that does not hold its own estimate.
@@ -66,6 +66,6 @@ double chance_of(const std::vector<NumberRow>& rows, const NumberRow& row, size_
 std::string interval_level(const std::vector<RunColumn>& columns);
 
 // True where all columns were evaluated on the same data, as far as the files say, and no run saw other images there than another.
-bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
+bool evaluated_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
 
 }  // namespace debias

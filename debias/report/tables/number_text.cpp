@@ -48,7 +48,7 @@ std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row
 }
 
 // The first run that was evaluated at another epoch than the one that its held-out images chose; null if there is none.
-const RunRecord* judged_elsewhere(const std::vector<RunColumn>& columns) {
+const RunRecord* evaluated_elsewhere(const std::vector<RunColumn>& columns) {
   const auto is_elsewhere = [](const RunRecord& run) {
     const double selected = run.recipe.select.empty() ? 0 : selected_epoch(run);
     if (selected == 0) return false;
@@ -113,11 +113,11 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
                     "downwards. Take neither end for where the truth is.",
                     kOutside));
   }
-  if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
+  if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.evaluated_otherwise; })) {
     notes.push_back(
         "Undefined: runs of one column were evaluated with other options or on other data; evaluate them alike with debias eval.");
   }
-  if (const RunRecord* run = judged_elsewhere(columns)) {
+  if (const RunRecord* run = evaluated_elsewhere(columns)) {
     notes.push_back(fmt::format("Numbers are of the last evaluated epoch, not of the one that evaluate.select ({}) chose{}.",
                                 run->recipe.select,
                                 run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best evaluates that one" : ""));

@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/report/judged_texts.h"
+#include "debias/report/evaluated_texts.h"
 #include "debias/report/metric_title.h"
 #include "debias/report/tables/published_numbers.h"
 #include "debias/report/tables/table_differences.h"
@@ -75,18 +75,18 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
 }
 
 void require_texts_alike(const ComparedRuns& compared, const std::vector<TableRow>& rows, const TableReading& reading) {
-  std::map<std::string, std::vector<TaskJudgement>> judged;  // by task
+  std::map<std::string, std::vector<TaskEvaluation>> evaluated;  // by task
   for (size_t i = 0; i < rows.size(); ++i) {
     for (const size_t number : compared.rows[i].runs) {
       const RunRecord& run = compared.runs[number];
       const EvaluationRecord* record = record_at(run, rows[i].metric, reading);
       if (record == nullptr) continue;
       for (const auto& task : record->tasks) {
-        if (task.has(rows[i].metric)) judged[task.name].push_back({&run, record});
+        if (task.has(rows[i].metric)) evaluated[task.name].push_back({&run, record});
       }
     }
   }
-  for (const auto& [task, judgements] : judged) require_same_texts("table", task, judgements);
+  for (const auto& [task, evaluations] : evaluated) require_same_texts("table", task, evaluations);
 }
 
 std::vector<ShownNumber> shown_numbers(const ComparedRuns& compared, const std::vector<TableRow>& rows, const TableReading& reading) {
@@ -112,7 +112,7 @@ bool has_values(const std::vector<TableRow>& rows) {
   return std::ranges::any_of(rows, [](const TableRow& row) { return !row.values.empty(); });
 }
 
-bool has_judgement(const RunRecord& run, const std::vector<std::string>& metrics, const TableReading& reading) {
+bool has_evaluation(const RunRecord& run, const std::vector<std::string>& metrics, const TableReading& reading) {
   return std::ranges::any_of(metrics, [&](const auto& metric) {
     const EvaluationRecord* record = record_at(run, metric, reading);
     return record != nullptr && record->is_of_tasks();
@@ -120,13 +120,13 @@ bool has_judgement(const RunRecord& run, const std::vector<std::string>& metrics
 }
 
 // The whole protocol's numbers, or those of --cheap where more runs have these alone. A note reports the omission.
-std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& whole,
-                                        std::vector<std::string>& notes) {
+std::vector<TableRow> rows_evaluated_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& whole,
+                                           std::vector<std::string>& notes) {
   const TableReading cheap = {whole.epoch, true};
   int64_t of_whole = 0, of_cheap = 0, of_both = 0;
   const auto runs = runs_of_rows(compared);
   for (const RunRecord* run : runs) {
-    const bool has_whole = has_judgement(*run, metrics, whole), has_cheap = has_judgement(*run, metrics, cheap);
+    const bool has_whole = has_evaluation(*run, metrics, whole), has_cheap = has_evaluation(*run, metrics, cheap);
     of_whole += has_whole && !has_cheap;
     of_cheap += has_cheap && !has_whole;
     of_both += has_cheap && has_whole;
@@ -144,7 +144,7 @@ std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std:
 }
 
 // True if the evaluated images chose the epoch of a row's probe: linear_supcon without held-out images. Not that of another data set.
-bool is_chosen_by_judged(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
+bool is_chosen_by_evaluated(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
   const auto [split, name] = split_of(metric);
   if (name != "linear_acc1" && name != "linear_acc5") return false;
   const auto chose = [split = split](const EvaluationRecord& record) {
@@ -256,7 +256,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   const TableReading reading = {chosen_epoch(compared, options.epoch)};
   table.epoch = epoch_words(compared, reading);
   table.notes = compared.notes;
-  table.rows = rows_judged_alike(compared, metrics, reading, table.notes);
+  table.rows = rows_evaluated_alike(compared, metrics, reading, table.notes);
   if (!has_values(table.rows) && !measured_metrics(compared).empty()) {
     refuse_empty_table(compared, table, metrics, reading.epoch);
   }
@@ -269,7 +269,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   table.ordering = ordering_of(table.rows);
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& metric = table.rows[i].metric;
-    if (!is_chosen_by_judged(compared, compared.rows[i], metric)) continue;
+    if (!is_chosen_by_evaluated(compared, compared.rows[i], metric)) continue;
     std::string last = metric;
     last.replace(last.find("linear_"), 7, "linear_last_");
     table.notes.push_back(fmt::format(

@@ -73,7 +73,7 @@ void require_data_options_alike(const RunRecord& first, const RunRecord& run, co
                     first.path, option_text(b, key), run.path, kApart);
 }
 
-void require_judged_data_alike(const RunRecord& first, const RunRecord& run, const std::string& split) {
+void require_evaluated_data_alike(const RunRecord& first, const RunRecord& run, const std::string& split) {
   const DataLikeness likeness = compare_run_data(first, run, split);
   if (likeness == DataLikeness::kAlike) return;
   require_data_options_alike(first, run, split, data_options(first, split),
@@ -82,7 +82,7 @@ void require_judged_data_alike(const RunRecord& first, const RunRecord& run, con
 }
 
 void require_one_batch(const RunRecord& first, const RunRecord& run, const std::string& metric) {
-  const std::string a = judged_batch(first, metric), b = judged_batch(run, metric);
+  const std::string a = evaluated_batch(first, metric), b = evaluated_batch(run, metric);
   if (a == b) return;
   throw usage_error("table: {} is searched in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; {}", metric,
                     a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path, kApart);
@@ -92,17 +92,17 @@ void require_one_batch(const RunRecord& first, const RunRecord& run, const std::
 bool decides_epoch(const std::string& key) { return key == "evaluate.select" || key == "evaluate.every"; }
 
 // The evaluation of a number, also if training has recorded it, too: a later `debias eval` by other options is another number.
-const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
+const EvaluationRecord* evaluation_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
   const EvaluationRecord* record = record_at(run, metric, reading);
   return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
 }
 
 // The recipe of the number's evaluation.
-OptionTexts recipe_of(const RunRecord& run, const EvaluationRecord* judgement) {
+OptionTexts recipe_of(const RunRecord& run, const EvaluationRecord* evaluation) {
   OptionTexts recipe;
   for (const auto& [key, value] : flattened(run.config)) recipe[key] = value;
-  if (judgement == nullptr) return recipe;
-  for (const auto& [key, value] : judgement->recipe_changes) {
+  if (evaluation == nullptr) return recipe;
+  for (const auto& [key, value] : evaluation->recipe_changes) {
     recipe.erase(key);
     if (value) recipe[key] = *value;
   }
@@ -135,9 +135,10 @@ bool is_in_no_number(std::string_view option) {
   return std::ranges::find(kNames, option) != kNames.end();
 }
 
-// What the recipe asks of every protocol and of those that may be behind a metric. A judgement says its own options itself, but not those
+// What the recipe asks of every protocol and of those that may be behind a metric. An evaluation says its own options itself, but not those
 // of the protocol whose predictions it evaluates.
-OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const std::string& metric, const EvaluationRecord* judgement) {
+OptionTexts evaluation_options_of(const OptionTexts& recipe, const RunRecord& run, const std::string& metric,
+                                  const EvaluationRecord* evaluation) {
   constexpr std::string_view kEvaluate = "evaluate.";
   OptionTexts options;
   for (const auto& [key, value] : recipe) {
@@ -145,7 +146,7 @@ OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const st
       continue;
     const size_t dot = key.find('.', kEvaluate.size());
     const std::string protocol = key.substr(kEvaluate.size(), dot - kEvaluate.size());
-    const bool measures = judgement == nullptr ? may_measure(protocol, run, metric) : judgement->judges_predictions_of(protocol);
+    const bool measures = evaluation == nullptr ? may_measure(protocol, run, metric) : evaluation->evaluates_predictions_of(protocol);
     if ((dot == std::string::npos || measures) && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
   }
   return options;
@@ -181,7 +182,7 @@ void require_options_alike(const ComparedRow& row, const RunRecord& first, Optio
   if (!key.empty()) refuse_row(row, key, first, option_text(a, key), run, option_text(b, key));
 }
 
-// The first option of their protocol that two judgements, which both know it, were made with otherwise, and on which numbers depend; ""
+// The first option of their protocol that two evaluations, which both know it, were made with otherwise, and on which numbers depend; ""
 // where there is none.
 std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b) {
   for (const auto& [key, value] : a.options.items()) {
@@ -200,12 +201,12 @@ bool are_aligned_otherwise(const EvaluationRecord& a, const EvaluationRecord& b,
 
 void require_setting_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
                            const TableReading& reading) {
-  const EvaluationRecord *a = judgement_of(first, metric, reading), *b = judgement_of(run, metric, reading);
+  const EvaluationRecord *a = evaluation_of(first, metric, reading), *b = evaluation_of(run, metric, reading);
   const OptionTexts recipe_of_first = recipe_of(first, a), recipe = recipe_of(run, b);
   require_options_alike(row, first, setting_of(recipe_of_first, reading), run, setting_of(recipe, reading));
   const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
-  require_options_alike(row, first, judging_of(recipe_of_first, first, metric, are_known ? a : nullptr), run,
-                        judging_of(recipe, run, metric, are_known ? b : nullptr));
+  require_options_alike(row, first, evaluation_options_of(recipe_of_first, first, metric, are_known ? a : nullptr), run,
+                        evaluation_options_of(recipe, run, metric, are_known ? b : nullptr));
   if (!are_known) return;
   const std::string key = differing_option(*a, *b);
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
@@ -224,22 +225,22 @@ Json as_opened(const RunRecord& run, const DataFacts& data) {
 
 // A split that `debias eval` was given in place of the run's own, as JSON; empty if it evaluated the run's.
 std::string other_split(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
-  const auto judged = record.judged.find(split);
-  if (judged == record.judged.end() || !judged->is_object()) return "";
+  const auto evaluated = record.evaluated.find(split);
+  if (evaluated == record.evaluated.end() || !evaluated->is_object()) return "";
   const Json own = as_opened(run, run.recipe.data_of(split));
   const auto is_other = [&](const auto& entry) {
     const auto found = own.find(entry.key());
     return found != own.end() && *found != entry.value();
   };
-  for (const auto& entry : judged->items()) {
-    if (own.empty() || !own.is_object() || is_other(entry)) return judged->dump();
+  for (const auto& entry : evaluated->items()) {
+    if (own.empty() || !own.is_object() || is_other(entry)) return evaluated->dump();
   }
   return "";
 }
 
-void require_one_judged_set(const ShownNumber& first, const ShownNumber& shown, const TableReading& reading) {
+void require_one_evaluated_set(const ShownNumber& first, const ShownNumber& shown, const TableReading& reading) {
   const auto data_of = [&](const ShownNumber& number) {
-    return other_data(*number.run, judgement_of(*number.run, number.metric, reading), number.metric);
+    return other_data(*number.run, evaluation_of(*number.run, number.metric, reading), number.metric);
   };
   const std::string was = data_of(first), is = data_of(shown);
   if (was == is) return;
@@ -295,7 +296,7 @@ std::string other_training_data(const ComparedRuns& compared) {
 
 }  // namespace
 
-bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric) {
+bool are_evaluated_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric) {
   const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
   const auto changes = [&](const EvaluationRecord* record) {
     OptionTexts texts;
@@ -312,19 +313,19 @@ bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, cons
   return differing_option(*a, *b).empty() && !are_aligned_otherwise(*a, *b, metric);
 }
 
-std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric) {
+std::string other_data(const RunRecord& run, const EvaluationRecord* evaluation, const std::string& metric) {
   const std::string split = split_of(metric).split;
-  if (judgement == nullptr || split.empty()) return "";
-  std::string other = other_split(run, *judgement, split);
+  if (evaluation == nullptr || split.empty()) return "";
+  std::string other = other_split(run, *evaluation, split);
   // Data that a classifier or the neighbours are fitted to.
-  if (const std::string train = split == "train" ? "" : other_split(run, *judgement, "train"); !train.empty())
+  if (const std::string train = split == "train" ? "" : other_split(run, *evaluation, "train"); !train.empty())
     other += (other.empty() ? "" : ", ") + ("train " + train);
-  if (!judgement->accepted_changes.empty())
-    other += fmt::format("{}changed since training: {}", other.empty() ? "" : ", ", fmt::join(judgement->accepted_changes, ", "));
+  if (!evaluation->accepted_changes.empty())
+    other += fmt::format("{}changed since training: {}", other.empty() ? "" : ", ", fmt::join(evaluation->accepted_changes, ", "));
   return other;
 }
 
-std::string judged_batch(const RunRecord& run, const std::string& metric) {
+std::string evaluated_batch(const RunRecord& run, const std::string& metric) {
   return split_of(metric).name == "neighbour_acc" ? run.recipe.batch_size : "";
 }
 
@@ -338,10 +339,10 @@ void require_same_data(const std::vector<ShownNumber>& numbers, const TableReadi
     const std::string split = split_of(shown.metric).split;
     if (split.empty()) continue;
     const ShownNumber& first = *of_split.try_emplace(split, &shown).first->second;
-    require_judged_data_alike(*first.run, run, split);
-    require_one_judged_set(first, shown, reading);
+    require_evaluated_data_alike(*first.run, run, split);
+    require_one_evaluated_set(first, shown, reading);
     if (!run.data_sets.contains(split)) continue;
-    require_judged_data_alike(*telling.try_emplace({split, draw_of(run, split)}, &shown).first->second->run, run, split);
+    require_evaluated_data_alike(*telling.try_emplace({split, draw_of(run, split)}, &shown).first->second->run, run, split);
   }
 }
 

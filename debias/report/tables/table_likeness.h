@@ -16,7 +16,7 @@ struct ShownNumber {
 };
 
 // Throws a usage error if two of the runs were evaluated on other data, or trained on another data set: their numbers measure different
-// things. So do numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h),
+// things. So do numbers that depend on the batch (evaluated_batch) and have another. Data are compared by their fingerprints (data_sets.h),
 // without these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
 
@@ -30,14 +30,14 @@ std::vector<std::string> data_notes(const ComparedRuns& compared);
 
 // True if two evaluations had the same changes of their recipes and, if one protocol made both, the same options of it
 // and alignment, as far as both know them and the metric depends on them. Null: training's own, which changes nothing.
-bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
+bool are_evaluated_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
 
 // The data that `debias eval` was given in place of the run's own for a metric, or has accepted as changed; empty where it evaluated the
 // run's, as training (null) does.
-std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric);
+std::string other_data(const RunRecord& run, const EvaluationRecord* evaluation, const std::string& metric);
 
 // `train.batch_size` of a run, if the metric depends on it: neighbours are searched among the sentences of a batch, and a larger
 // one has more to mistake for them. "" for other metrics.
-std::string judged_batch(const RunRecord& run, const std::string& metric);
+std::string evaluated_batch(const RunRecord& run, const std::string& metric);
 
 }  // namespace debias

@@ -123,7 +123,7 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
   input.train = biased(60, "train", 0);
   input.test = biased(31, "test", 0);
   input.train_views = read_views(options("{preset: sim32, random_resized_crop: {size: 6}}"));
-  const EvaluationResult result = judged(input, "geometry", "{bins: 10}");
+  const EvaluationResult result = evaluated(input, "geometry", "{bins: 10}");
   EXPECT_GT(result.metrics.at("test.alignment"), 0);
   EXPECT_LT(result.metrics.at("test.uniformity"), 0);
   EXPECT_GT(result.metrics.at("test.rankme"), 1);
@@ -142,7 +142,7 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
 TEST(GeometryProtocol, ViewsThatChangeNothingAlignPerfectlyAndFewSamplesAreDrawnBySeed) {
   EvaluationInput input = toy_input();
   input.train_views = read_views(options("{preset: none}"));
-  const auto at_seed = [&](int seed) { return judged(input, "geometry", fmt::format("{{samples: 7, seed: {}}}", seed)).metrics; };
+  const auto at_seed = [&](int seed) { return evaluated(input, "geometry", fmt::format("{{samples: 7, seed: {}}}", seed)).metrics; };
   EXPECT_NEAR(at_seed(1).at("test.alignment"), 0, 1e-12);
   EXPECT_EQ(at_seed(1), at_seed(1));
   EXPECT_NE(at_seed(1), at_seed(2));
@@ -169,7 +169,7 @@ TEST(GeometryProtocol, SaysThatTheBiasProbeHasNotConverged) {
   EvaluationInput input = toy_input();
   input.train = biased(60, "train", 0);
   input.test = biased(31, "test", 0);
-  const EvaluationResult result = judged(input, "geometry", "{probe_iterations: 1}");
+  const EvaluationResult result = evaluated(input, "geometry", "{probe_iterations: 1}");
   EXPECT_EQ(details(result)["bias_probe"]["converged"], false);
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_TRUE(result.notes[0].starts_with("geometry: the bias probe has not converged in 1 iterations (largest gradient "))
@@ -177,7 +177,7 @@ TEST(GeometryProtocol, SaysThatTheBiasProbeHasNotConverged) {
 }
 
 // Bias labels that training has not seen are read wrongly, and rows without one do not count.
-TEST(BiasProbe, CountsWhatItIsJudgedOn) {
+TEST(BiasProbe, CountsWhatItIsEvaluatedOn) {
   Features train;
   train.values = at::eye(4, at::kFloat);
   train.biases = {5, 5, 2, kUnknown};
@@ -194,10 +194,10 @@ TEST(BiasProbe, CountsWhatItIsJudgedOn) {
 }
 
 TEST(GeometryProtocol, SaysWhyThereIsNoBiasProbe) {
-  const EvaluationResult result = judged(toy_input(), "geometry", "{samples: 10}");
+  const EvaluationResult result = evaluated(toy_input(), "geometry", "{samples: 10}");
   EXPECT_FALSE(result.metrics.contains("test.bias_probe_acc1"));
   EXPECT_EQ(result.notes.at(0), "geometry: the training set has fewer than two bias labels, so no bias_probe_acc1");
-  EXPECT_TRUE(judged(toy_input(), "geometry", "{samples: 10, bias_probe: false}").notes.empty());
+  EXPECT_TRUE(evaluated(toy_input(), "geometry", "{samples: 10, bias_probe: false}").notes.empty());
 }
 
 }  // namespace geometry_test

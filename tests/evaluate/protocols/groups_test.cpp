@@ -33,8 +33,8 @@ EvaluationInput biased_input() {
 
 ChosenProtocols chosen(const std::string& yaml) { return read_protocols(SampleKind::kImages, {}, options(yaml)); }
 
-TEST(Groups, JudgesKnnWithoutAClassifier) {
-  const EvaluationResult result = judged(biased_input(), "groups");
+TEST(Groups, EvaluatesKnnWithoutAClassifier) {
+  const EvaluationResult result = evaluated(biased_input(), "groups");
   EXPECT_DOUBLE_EQ(result.metrics.at("test.acc1"), 28.0 / 30);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 19.0 / 20);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 9.0 / 10);
@@ -51,7 +51,7 @@ TEST(Groups, JudgesKnnWithoutAClassifier) {
 }
 
 TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
-  const EvaluationResult result = judged(biased_input(), "groups");
+  const EvaluationResult result = evaluated(biased_input(), "groups");
   EXPECT_TRUE(details(result)["groups"]["test"]["accuracy"][0][2].is_null());
   ASSERT_FALSE(result.notes.empty());
   EXPECT_EQ(result.notes.back(),
@@ -64,7 +64,7 @@ TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
   const auto test = biased("test");
   for (int64_t i = 0; i < 30; ++i) test->set_bias(i, (i + 1) % 3);
   input.test = test;
-  const EvaluationResult result = judged(input, "groups");
+  const EvaluationResult result = evaluated(input, "groups");
   EXPECT_FALSE(result.metrics.contains("test.aligned_acc"));
   EXPECT_TRUE(details(result)["metrics"]["test.aligned_acc"].is_null());
   EXPECT_EQ(result.notes.front(), "groups: test.aligned_acc is undefined: no groups to compute it from");
@@ -72,26 +72,26 @@ TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
 
 TEST(Groups, TakesTheClassifierWhereTheRunHasOneOrWhatIsAskedFor) {
   EvaluationInput input = biased_input();
-  EXPECT_EQ(usage_error_of([&] { judged(input, "groups", "{predictions: classifier}"); }),
+  EXPECT_EQ(usage_error_of([&] { evaluated(input, "groups", "{predictions: classifier}"); }),
             "groups: predictions: the run has no classifier; give knn or linear, or train with a `classifier`");
   input.classifier = [](const at::Tensor& features) {  // always class 1
     const at::Tensor logits = at::zeros({features.size(0), 3});
     logits.select(1, 1).fill_(1);
     return logits;
   };
-  const EvaluationResult own = judged(input, "groups");
+  const EvaluationResult own = evaluated(input, "groups");
   EXPECT_EQ(details(own)["options"]["predictions"], "classifier");
   EXPECT_DOUBLE_EQ(own.metrics.at("test.acc1"), 11.0 / 30);
-  EXPECT_DOUBLE_EQ(judged(input, "groups", "{predictions: knn}").metrics.at("test.acc1"), 28.0 / 30);
+  EXPECT_DOUBLE_EQ(evaluated(input, "groups", "{predictions: knn}").metrics.at("test.acc1"), 28.0 / 30);
 }
 
-TEST(Groups, JudgesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
+TEST(Groups, EvaluatesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
   const EvaluationInput input = biased_input();
   const ChosenProtocols all = chosen("{linear_dcl: {epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}}");
   EvaluationCache cache(input, Progress::silent(), all);
-  const EvaluationResult& groups = cache.judge(chosen("{groups: {predictions: linear}}").of("groups"));
-  const EvaluationResult& linear = cache.judge(all.of("linear_dcl"));
-  EXPECT_EQ(&linear, &cache.judge("linear"));
+  const EvaluationResult& groups = cache.evaluate(chosen("{groups: {predictions: linear}}").of("groups"));
+  const EvaluationResult& linear = cache.evaluate(all.of("linear_dcl"));
+  EXPECT_EQ(&linear, &cache.evaluate("linear"));
   EXPECT_DOUBLE_EQ(groups.metrics.at("test.acc1"), linear.metrics.at("test.linear_acc1"));
   EXPECT_EQ(groups.predictions.at("test"), linear.predictions.at("test"));
 }
@@ -112,7 +112,7 @@ EvaluationInput rotated_input() {
 }
 
 TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverItsNumber) {
-  const EvaluationResult result = judged(rotated_input(), "groups");
+  const EvaluationResult result = evaluated(rotated_input(), "groups");
   EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 20.0 / 21);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 1);
   EXPECT_EQ(details(result)["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
@@ -128,7 +128,7 @@ TEST(Groups, KnnTakesTheSameMap) {
   for (const char* aligned : {"auto", "label", "{class0: green, class1: blue, class2: [red, green]}", "none"}) {
     const ChosenProtocols all = chosen(fmt::format("{{groups: {{bootstrap: 0, aligned: {}}}}}", aligned));
     EvaluationCache cache(input, Progress::silent(), all);
-    const EvaluationResult &groups = cache.judge("groups"), &knn = cache.judge("knn");
+    const EvaluationResult &groups = cache.evaluate("groups"), &knn = cache.evaluate("knn");
     EXPECT_EQ(groups.metrics.contains("test.conflicting_acc"), std::string(aligned) != "none");
     for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
       const auto of = [&](const EvaluationResult& result) { return result.metrics.contains(name) ? result.metrics.at(name) : -1; };
@@ -141,7 +141,7 @@ TEST(Groups, KnnTakesTheSameMap) {
   }
 }
 
-TEST(Groups, WithoutBiasValuesInTrainingEachJudgedSetIsJudgedByItsOwnNames) {
+TEST(Groups, WithoutBiasValuesInTrainingEachEvaluatedSetIsEvaluatedByItsOwnNames) {
   EvaluationInput input = toy_input();
   const auto test = biased("test", "image_folder"), valid = biased("valid", "image_folder");
   valid->editable_info().bias_names = {"green", "blue", "red"};
@@ -152,7 +152,7 @@ TEST(Groups, WithoutBiasValuesInTrainingEachJudgedSetIsJudgedByItsOwnNames) {
   for (const auto& dataset : {test, valid}) dataset->set_label(29, 0);  // aligned and wrong
   EvaluationCache cache(input, Progress::silent(), all);
   for (const std::string protocol : {"groups", "knn"}) {
-    const auto& metrics = cache.judge(protocol).metrics;
+    const auto& metrics = cache.evaluate(protocol).metrics;
     EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 20.0 / 21) << protocol;
     EXPECT_DOUBLE_EQ(metrics.at("valid.aligned_acc"), 20.0 / 21) << protocol;
     EXPECT_DOUBLE_EQ(metrics.at("valid.conflicting_acc"), 1) << protocol;
@@ -166,7 +166,7 @@ TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
     EvaluationCache cache(input, Progress::silent(), chosen("{groups: {bootstrap: 0}}"));
     int64_t times = 0;
     for (const auto& protocol : protocols) {
-      const EvaluationResult& result = cache.judge(protocol);
+      const EvaluationResult& result = cache.evaluate(protocol);
       times += std::count(result.notes.begin(), result.notes.end(),
                           "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
       EXPECT_EQ(details(result)["notes"][0].get<std::string>().find("the training set has no bias labels"), 0u) << protocol;
@@ -193,7 +193,7 @@ TEST(Groups, ClassesAndBiasValuesThatNoImageHasMakeNoGroups) {
   };
   input.train = from_one("train");
   input.test = from_one("test");
-  const EvaluationResult result = judged(input, "groups", "{bootstrap: 0, aligned: label}");
+  const EvaluationResult result = evaluated(input, "groups", "{bootstrap: 0, aligned: label}");
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_EQ(result.notes[0],
             "groups: test: 3 of 9 groups have no members (1 x 3, 2 x 1, 3 x 2): left out of worst_group_acc and unbiased_acc");
@@ -201,10 +201,10 @@ TEST(Groups, ClassesAndBiasValuesThatNoImageHasMakeNoGroups) {
 
 TEST(Groups, KnnLeavesTheSidesToTheClassifierWhereTheRunHasOne) {
   EvaluationInput input = biased_input();
-  const EvaluationResult alone = judged(input, "knn");
+  const EvaluationResult alone = evaluated(input, "knn");
   EXPECT_FALSE(details(alone).contains("sides"));
   input.classifier = [](const at::Tensor& features) { return at::zeros({features.size(0), 3}); };
-  const EvaluationResult beside = judged(input, "knn");
+  const EvaluationResult beside = evaluated(input, "knn");
   for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
     EXPECT_FALSE(beside.metrics.contains(name));
     EXPECT_FALSE(details(beside)["metrics"].contains(name));
@@ -213,7 +213,7 @@ TEST(Groups, KnnLeavesTheSidesToTheClassifierWhereTheRunHasOne) {
 }
 
 TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
-  const auto table = details(judged(biased_input(), "groups", "{bootstrap: 0}"))["groups"]["test"];
+  const auto table = details(evaluated(biased_input(), "groups", "{bootstrap: 0}"))["groups"]["test"];
   EXPECT_EQ(table["confusion"].dump(), "[[9,0,1],[1,10,0],[0,0,9]]");
   EXPECT_EQ(table["per_class"]["class1"].dump(), R"({"count":11,"predicted":10,"accuracy":0.9090909090909091})");
   const auto& red = table["by_bias"]["red"];
@@ -223,7 +223,7 @@ TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
 }
 
 TEST(Groups, RefusesDataWithoutABias) {
-  EXPECT_EQ(usage_error_of([] { judged(toy_input(), "groups"); }),
+  EXPECT_EQ(usage_error_of([] { evaluated(toy_input(), "groups"); }),
             "groups: split 'test' of toy has no bias labels; give them by data.test.labels: FILE.csv (path,label,bias), after training by "
             "debias eval groups RUN --labels FILE.csv, or of a feature table by --bias COLUMN");
 }

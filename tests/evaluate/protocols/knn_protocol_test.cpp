@@ -73,7 +73,7 @@ EvaluationInput biased_input() {
 
 TEST(KnnExamples, SayWhatWasAskedPredictedAndFound) {
   const EvaluationInput input = biased_input();
-  const EvaluationResult result = judged(input, "knn", "{examples: 4}");
+  const EvaluationResult result = evaluated(input, "knn", "{examples: 4}");
   const auto list = details(result)["neighbours"]["test"];
   ASSERT_EQ(list.size(), 4u);
   for (size_t i = 0; i < list.size(); ++i) {
@@ -101,14 +101,14 @@ TEST(KnnExamples, SayWhatWasAskedPredictedAndFound) {
 }
 
 TEST(KnnExamples, AreLeftOutWhenNoneAreAskedForAndNeverMoreThanImages) {
-  const EvaluationResult none = judged(biased_input(), "knn", "{examples: 0}");
+  const EvaluationResult none = evaluated(biased_input(), "knn", "{examples: 0}");
   EXPECT_FALSE(details(none).contains("neighbours"));
   EXPECT_TRUE(none.images.empty());
-  EXPECT_EQ(details(judged(biased_input(), "knn"))["neighbours"]["test"].size(), 24u);
-  EXPECT_EQ(details(judged(biased_input(), "knn", "{examples: 100}"))["neighbours"]["test"].size(), 31u);
+  EXPECT_EQ(details(evaluated(biased_input(), "knn"))["neighbours"]["test"].size(), 24u);
+  EXPECT_EQ(details(evaluated(biased_input(), "knn", "{examples: 100}"))["neighbours"]["test"].size(), 31u);
   EvaluationInput few = toy_input();
   few.train = std::make_shared<ToyDataset>(5, 3);
-  EXPECT_EQ(details(judged(few, "knn"))["neighbours"]["test"][0]["nearest"].size(), 5u);
+  EXPECT_EQ(details(evaluated(few, "knn"))["neighbours"]["test"][0]["nearest"].size(), 5u);
 }
 
 TEST(Thumbnail, ShrinksTheLongerSideAndKeepsTheShape) {
@@ -126,10 +126,10 @@ TEST(Thumbnail, ShrinksTheLongerSideAndKeepsTheShape) {
   EXPECT_EQ(sides(1, 500), std::pair(1, 64));
 }
 
-TEST(PredictionFile, HoldsOneLineForEachJudgedImage) {
+TEST(PredictionFile, HoldsOneLineForEachEvaluatedImage) {
   EvaluationInput input = biased_input();
   input.valid = std::make_shared<ToyDataset>(4, 3, "held_out");
-  const EvaluationResult result = judged(input, "knn");
+  const EvaluationResult result = evaluated(input, "knn");
   const TemporaryFolder folder;
   ASSERT_TRUE(write_predictions(folder / "knn.csv", result, input));
   std::ifstream file(folder / "knn.csv");
@@ -145,7 +145,8 @@ TEST(PredictionFile, HoldsOneLineForEachJudgedImage) {
 
 TEST(LinearSupcon, PredictsWithTheEpochThatItReports) {
   const EvaluationInput input = toy_input();
-  const auto result = judged(input, "linear_supcon", "{epochs: 10, batch_size: 8, learning_rate: 30, momentum: 0, gamma: 1, views: eval}");
+  const auto result =
+      evaluated(input, "linear_supcon", "{epochs: 10, batch_size: 8, learning_rate: 30, momentum: 0, gamma: 1, views: eval}");
   const std::vector<int64_t>& predictions = result.predictions.at("test");
   int64_t right = 0;
   for (size_t i = 0; i < predictions.size(); ++i) right += predictions[i] == input.test->label(static_cast<int64_t>(i));

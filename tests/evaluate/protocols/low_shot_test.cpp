@@ -125,7 +125,7 @@ double reference_accuracy(const EvaluationInput& input, const std::vector<int64_
 
 TEST(LowShot, EachDrawHasTheAccuracyOfGradientDescentOnItsRows) {
   const EvaluationInput input = stored_input();
-  const EvaluationResult found = judged(input, "low_shot", "{shares: [0.05], per_class: [2], draws: 3, l2: 0.5, seed: 4}");
+  const EvaluationResult found = evaluated(input, "low_shot", "{shares: [0.05], per_class: [2], draws: 3, l2: 0.5, seed: 4}");
   const std::vector<int64_t>& labels = input.stored.at("train").labels;
   for (const auto& [setting, name] : {std::pair{LowShotSetting{"", 0.05, 0}, "5pct"}, {per_class(2), "2_per_class"}}) {
     const auto& values = found.record.by_draw.at(fmt::format("test.low_shot_acc1_{}", name));
@@ -140,7 +140,7 @@ TEST(LowShot, EachDrawHasTheAccuracyOfGradientDescentOnItsRows) {
 }
 
 TEST(LowShot, HasMeanAndStudentsIntervalOverTheDraws) {
-  const EvaluationResult found = judged(stored_input(), "low_shot", "{shares: [0.02], draws: 5, level: 0.9}");
+  const EvaluationResult found = evaluated(stored_input(), "low_shot", "{shares: [0.02], draws: 5, level: 0.9}");
   const auto& values = found.record.by_draw.at("test.low_shot_acc1_2pct");
   double mean = 0, squares = 0;
   for (const double value : values) mean += value / 5;
@@ -150,11 +150,11 @@ TEST(LowShot, HasMeanAndStudentsIntervalOverTheDraws) {
   EXPECT_DOUBLE_EQ(found.metrics.at("test.low_shot_acc1_2pct"), mean);
   EXPECT_NEAR(found.record.intervals.at("test.low_shot_acc1_2pct").first, mean - half, 1e-6);
   EXPECT_NEAR(found.record.intervals.at("test.low_shot_acc1_2pct").second, mean + half, 1e-6);
-  EXPECT_TRUE(judged(stored_input(), "low_shot", "{shares: [0.02], draws: 1}").record.intervals.empty());
+  EXPECT_TRUE(evaluated(stored_input(), "low_shot", "{shares: [0.02], draws: 1}").record.intervals.empty());
 }
 
 TEST(LowShot, OfAllImagesEveryDrawIsTheSame) {
-  const EvaluationResult found = judged(stored_input(), "low_shot", "{shares: [1, 0.01]}");
+  const EvaluationResult found = evaluated(stored_input(), "low_shot", "{shares: [1, 0.01]}");
   const auto& all = found.record.by_draw.at("test.low_shot_acc1_100pct");
   EXPECT_THAT(all, testing::Each(all.front()));
   EXPECT_GT(all.front(), found.metrics.at("test.low_shot_acc1_1pct"));
@@ -163,13 +163,13 @@ TEST(LowShot, OfAllImagesEveryDrawIsTheSame) {
 
 TEST(LowShot, TakesItsDefaultsAndTheRunsSeed) {
   EvaluationInput input = stored_input();
-  const EvaluationResult found = judged(input, "low_shot");
+  const EvaluationResult found = evaluated(input, "low_shot");
   EXPECT_TRUE(found.metrics.contains("test.low_shot_acc1_1pct"));
   EXPECT_TRUE(found.metrics.contains("test.low_shot_acc1_10pct"));
   EXPECT_EQ(found.record.by_draw.at("test.low_shot_acc1_1pct").size(), 5u);
   input.seed = 2;
-  EXPECT_NE(judged(input, "low_shot").record.by_draw, found.record.by_draw);
-  EXPECT_EQ(judged(input, "low_shot", "{seed: 1}").record.by_draw, found.record.by_draw);
+  EXPECT_NE(evaluated(input, "low_shot").record.by_draw, found.record.by_draw);
+  EXPECT_EQ(evaluated(input, "low_shot", "{seed: 1}").record.by_draw, found.record.by_draw);
 }
 
 TEST(LowShot, NeverPredictsAClassWithoutTrainingImages) {
@@ -177,7 +177,7 @@ TEST(LowShot, NeverPredictsAClassWithoutTrainingImages) {
   for (int64_t i = 0; i < 300; ++i) {
     if (train->label(i) == 1) train->set_label(i, kUnknown);
   }
-  const EvaluationResult found = judged(stored_input(train), "low_shot", "{shares: [1]}");
+  const EvaluationResult found = evaluated(stored_input(train), "low_shot", "{shares: [1]}");
   EXPECT_LE(found.metrics.at("test.low_shot_acc1_100pct"), 2.0 / 3);  // classes 0 and 2 alone can be right
   EXPECT_GT(found.metrics.at("test.low_shot_acc1_100pct"), 0.4);
   EXPECT_LE(found.metrics.at("test.low_shot_acc5_100pct"), 2.0 / 3);  // nor is it among the first five
@@ -188,7 +188,7 @@ TEST(LowShot, SaysWhereAShareIsLessThanHalfAnImage) {
   for (int64_t i = 0; i < 300; i += 3) {
     if (i >= 30) train->set_label(i, 1);  // 10 of class 0, 190 of class 1, 100 of class 2
   }
-  const EvaluationResult found = judged(stored_input(train), "low_shot", "{shares: [0.01, 0.1], draws: 2}");
+  const EvaluationResult found = evaluated(stored_input(train), "low_shot", "{shares: [0.01, 0.1], draws: 2}");
   EXPECT_THAT(found.notes,
               ElementsAre("low_shot: 1 % of a class is less than half an image in 1 of 3 classes; one image of each is drawn"));
   EXPECT_EQ(details(found)["notes"].size(), 1u);
@@ -196,7 +196,7 @@ TEST(LowShot, SaysWhereAShareIsLessThanHalfAnImage) {
 }
 
 TEST(LowShot, SaysWhereAFitDoesNotConverge) {
-  EXPECT_THAT(judged(stored_input(), "low_shot", "{shares: [0.1], draws: 2, iterations: 1}").notes,
+  EXPECT_THAT(evaluated(stored_input(), "low_shot", "{shares: [0.1], draws: 2, iterations: 1}").notes,
               ElementsAre("low_shot: 2 of 2 fits did not converge; raise low_shot.iterations"));
 }
 
@@ -212,7 +212,7 @@ TEST(LowShot, RejectsAClassWithFewerImagesBeforeAnythingIsComputed) {
   const auto& entry = find_entry(protocol_registry(), "low_shot", "protocol");
   EXPECT_EQ(data_error_of([&] { entry.check_data(input, entry.read(options("{per_class: [10, 5]}"))); }), message);
   EXPECT_NO_THROW(entry.check_data(input, entry.read(options("{per_class: [7]}"))));
-  EXPECT_EQ(data_error_of([&] { judged(input, "low_shot", "{per_class: [10, 5]}"); }), message);
+  EXPECT_EQ(data_error_of([&] { evaluated(input, "low_shot", "{per_class: [10, 5]}"); }), message);
 }
 
 TEST(LowShot, RejectsOptionsThatMeanNothing) {
@@ -231,7 +231,7 @@ TEST(LowShot, RejectsOptionsThatMeanNothing) {
 TEST(LowShot, RejectsATableOfTrainingRowsAlone) {
   EvaluationInput input = stored_input();
   input.leaves_one_out = true;
-  EXPECT_EQ(usage_error_of([&] { judged(input, "low_shot"); }),
+  EXPECT_EQ(usage_error_of([&] { evaluated(input, "low_shot"); }),
             "low_shot: the table has training rows alone; add valid or test rows (column split)");
 }
 
@@ -240,12 +240,12 @@ TEST(LowShot, RefusesOneClassAndNoLabels) {
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int64_t i = 0; i < 60; ++i) train->set_label(i, 2);
   input.train = train;
-  EXPECT_THAT(data_error_of([&] { judged(input, "low_shot"); }), HasSubstr("are of class 2 ('class2'); it needs at least two classes"));
+  EXPECT_THAT(data_error_of([&] { evaluated(input, "low_shot"); }), HasSubstr("are of class 2 ('class2'); it needs at least two classes"));
   input = toy_input();
   const auto test = std::make_shared<ToyDataset>(4, 3, "test");
   for (int64_t i = 0; i < 4; ++i) test->set_label(i, kUnknown);
   input.test = test;
-  EXPECT_EQ(data_error_of([&] { judged(input, "low_shot"); }), "low_shot: split 'test' of toy has no labels to be evaluated by");
+  EXPECT_EQ(data_error_of([&] { evaluated(input, "low_shot"); }), "low_shot: split 'test' of toy has no labels to be evaluated by");
 }
 
 }  // namespace low_shot_test

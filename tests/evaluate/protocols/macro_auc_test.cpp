@@ -81,18 +81,18 @@ TEST(MacroAuc, RefusesWhatDoesNotFit) {
 
 TEST(MacroAucProtocol, IsOneOnASeparableToyAndFollowsItsOptions) {
   const EvaluationInput input = toy_input();
-  const EvaluationResult result = judged(input, "macro_auc", "{anchors: 20}");
+  const EvaluationResult result = evaluated(input, "macro_auc", "{anchors: 20}");
   EXPECT_EQ(result.metrics.at("train.macro_auc"), 1);
   EXPECT_EQ(result.metrics.at("test.macro_auc"), 1);
   EXPECT_EQ(details(result)["anchors"]["train"], 20);
-  EXPECT_EQ(details(judged(input, "macro_auc"))["anchors"]["test"], 31);
+  EXPECT_EQ(details(evaluated(input, "macro_auc"))["anchors"]["test"], 31);
   EvaluationInput noisy = toy_input();
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int64_t i = 0; i < 60; i += 2) train->set_label(i, (i / 2) % 3);
   noisy.train = train;
-  const double seed1 = judged(noisy, "macro_auc", "{anchors: 5, seed: 1}").metrics.at("train.macro_auc");
+  const double seed1 = evaluated(noisy, "macro_auc", "{anchors: 5, seed: 1}").metrics.at("train.macro_auc");
   EXPECT_LT(seed1, 1);
-  EXPECT_NE(judged(noisy, "macro_auc", "{anchors: 5, seed: 2}").metrics.at("train.macro_auc"), seed1);
+  EXPECT_NE(evaluated(noisy, "macro_auc", "{anchors: 5, seed: 2}").metrics.at("train.macro_auc"), seed1);
 }
 
 }  // namespace macro_auc_test

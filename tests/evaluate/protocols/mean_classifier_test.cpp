@@ -31,7 +31,8 @@ TEST(ClassMeans, RefuseLengthsThatDifferAndRowsThatAreNotFinite) {
 
 TEST(MeanClassifier, TheLossFollowsTheTemperatureAndTheAccuracyDoesNot) {
   const EvaluationInput input = toy_input();
-  const auto at_one = judged(input, "mean_classifier").metrics, sharp = judged(input, "mean_classifier", "{temperature: 0.1}").metrics;
+  const auto at_one = evaluated(input, "mean_classifier").metrics,
+             sharp = evaluated(input, "mean_classifier", "{temperature: 0.1}").metrics;
   EXPECT_LT(at_one.at("test.mean_classifier_loss"), std::log(3.0));
   EXPECT_LT(sharp.at("test.mean_classifier_loss"), at_one.at("test.mean_classifier_loss"));
   EXPECT_EQ(sharp.at("test.mean_classifier_acc1"), at_one.at("test.mean_classifier_acc1"));

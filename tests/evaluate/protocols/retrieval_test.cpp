@@ -246,7 +246,7 @@ TEST(RetrievalProtocol, IsRightOnASeparableToyForEachSplitAndGallery) {
   EvaluationInput input = toy_input();
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
   for (const char* yaml : {"{}", "{gallery: train}"}) {
-    const EvaluationResult found = judged(input, "retrieval", yaml);
+    const EvaluationResult found = evaluated(input, "retrieval", yaml);
     for (const char* name : {"recall_at_1", "recall_at_5", "recall_at_10", "map", "map_at_r"}) {
       EXPECT_NEAR(found.metrics.at(fmt::format("test.retrieval_{}", name)), 1, 1e-12) << name;
       EXPECT_NEAR(found.metrics.at(fmt::format("valid.retrieval_{}", name)), 1, 1e-12) << name;
@@ -255,13 +255,13 @@ TEST(RetrievalProtocol, IsRightOnASeparableToyForEachSplitAndGallery) {
   }
 }
 
-TEST(RetrievalProtocol, TakesItsGalleryFromTheJudgedSplitOrFromTraining) {
+TEST(RetrievalProtocol, TakesItsGalleryFromTheEvaluatedSplitOrFromTraining) {
   EvaluationInput input = toy_input();
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int64_t i = 0; i < 60; ++i) train->set_label(i, (i + 1) % 3);  // pictures of another class
   input.train = train;
-  EXPECT_EQ(judged(input, "retrieval").metrics.at("test.retrieval_recall_at_1"), 1);
-  EXPECT_EQ(judged(input, "retrieval", "{gallery: train}").metrics.at("test.retrieval_recall_at_1"), 0);
+  EXPECT_EQ(evaluated(input, "retrieval").metrics.at("test.retrieval_recall_at_1"), 1);
+  EXPECT_EQ(evaluated(input, "retrieval", "{gallery: train}").metrics.at("test.retrieval_recall_at_1"), 0);
 }
 
 TEST(RetrievalProtocol, LeavesOutAndCountsQueriesWithoutAnotherImageOfTheirClass) {
@@ -270,7 +270,7 @@ TEST(RetrievalProtocol, LeavesOutAndCountsQueriesWithoutAnotherImageOfTheirClass
   test->set_label(0, 3);
   test->set_label(1, kUnknown);
   input.test = test;
-  const EvaluationResult found = judged(input, "retrieval");
+  const EvaluationResult found = evaluated(input, "retrieval");
   EXPECT_THAT(found.record.queries, ElementsAre(std::pair("test", 6)));
   EXPECT_THAT(found.notes,
               ElementsAre("retrieval: test: 1 of 7 queries have no other image of their class in the gallery and are left out"));
@@ -280,8 +280,8 @@ TEST(RetrievalProtocol, OfATableOfTrainingRowsAloneEachIsLeftOutOfItsOwnRanking)
   EvaluationInput input = toy_input();
   input.test = input.train;
   input.leaves_one_out = true;
-  const auto& metrics = judged(input, "retrieval", "{gallery: train, k: [1]}").metrics;
-  EXPECT_EQ(metrics, judged(input, "retrieval", "{k: [1]}").metrics);
+  const auto& metrics = evaluated(input, "retrieval", "{gallery: train, k: [1]}").metrics;
+  EXPECT_EQ(metrics, evaluated(input, "retrieval", "{k: [1]}").metrics);
 }
 
 TEST(RetrievalProtocol, RejectsOptionsThatMeanNothing) {

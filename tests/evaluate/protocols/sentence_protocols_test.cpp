@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 TEST(NeighboursProtocol, SaysHowOftenTheLargestScoreIsOfASentenceNextToIt) {
   SentenceToy toy;
-  const EvaluationResult found = judged(toy.input(), "neighbours");
+  const EvaluationResult found = evaluated(toy.input(), "neighbours");
   const NeighbourRetrieval direct = retrieve_neighbours(*toy.reader()->encoder, toy.books(), 10);
   EXPECT_EQ(found.metrics.at("test.neighbour_acc"), direct.accuracy());
   EXPECT_EQ(found.record.intervals.at("test.neighbour_acc"), direct.interval());
@@ -29,24 +29,24 @@ TEST(NeighboursProtocol, SaysHowOftenTheLargestScoreIsOfASentenceNextToIt) {
 
 TEST(NeighboursProtocol, TakesItsBatchSizeAndItsSetsInTheirOrder) {
   SentenceToy toy;
-  toy.input().sentences->judged = {{"valid", toy.books()}, {"test", toy.books()}};
-  const EvaluationResult found = judged(toy.input(), "neighbours", "{batch_size: 40}");
+  toy.input().sentences->evaluated = {{"valid", toy.books()}, {"test", toy.books()}};
+  const EvaluationResult found = evaluated(toy.input(), "neighbours", "{batch_size: 40}");
   EXPECT_EQ(details(found)["options"]["chance"], 0.05);
   ASSERT_EQ(found.record.metrics.size(), 2u);
   EXPECT_EQ(found.record.metrics[0].first, "valid.neighbour_acc");
-  EXPECT_NE(found.metrics.at("test.neighbour_acc"), judged(toy.input(), "neighbours").metrics.at("test.neighbour_acc"));
-  toy.input().sentences->judged.clear();
-  EXPECT_THAT(usage_error_of([&] { judged(toy.input(), "neighbours"); }), HasSubstr("neither data.valid nor data.test"));
+  EXPECT_NE(found.metrics.at("test.neighbour_acc"), evaluated(toy.input(), "neighbours").metrics.at("test.neighbour_acc"));
+  toy.input().sentences->evaluated.clear();
+  EXPECT_THAT(usage_error_of([&] { evaluated(toy.input(), "neighbours"); }), HasSubstr("neither data.valid nor data.test"));
 }
 
 TEST(SentencesProtocol, DescribesEachTaskInItsRecord) {
   SentenceToy toy;
   toy.input().sentences->described = {{"untrained", true}};
-  const EvaluationResult found = judged(toy.input(), "sentences", toy.task_options());
+  const EvaluationResult found = evaluated(toy.input(), "sentences", toy.task_options());
   ASSERT_EQ(found.record.tasks.size(), 1u);
   const EvaluatedTask& task = found.record.tasks[0];
   EXPECT_EQ(task.name, "cr");
-  EXPECT_EQ(task.judged, 60);
+  EXPECT_EQ(task.evaluated, 60);
   EXPECT_EQ(task.texts, 60);
   EXPECT_EQ(task.unknown, 0);
   EXPECT_EQ(task.majority, 0.5);
@@ -73,7 +73,7 @@ TEST(SentencesProtocol, PreparesForAllTextsBeforeTheFirstIsEmbedded) {
     embedded += texts.size();
     return embed(texts);
   };
-  judged(toy.input(), "sentences", toy.task_options());
+  evaluated(toy.input(), "sentences", toy.task_options());
   EXPECT_EQ(prepared, 60u);
   EXPECT_EQ(embedded, 60u);
 }
@@ -81,7 +81,7 @@ TEST(SentencesProtocol, PreparesForAllTextsBeforeTheFirstIsEmbedded) {
 TEST(SentencesProtocol, NotesMissingSetsAndTextsWithoutAKnownWord) {
   SentenceToy toy;
   std::ofstream(toy.sets() + "/custrev.pos", std::ios::app) << "zebra zebu\n";
-  const EvaluationResult found = judged(toy.input(), "sentences", "{root: " + toy.sets() + ", mode: cheap}");
+  const EvaluationResult found = evaluated(toy.input(), "sentences", "{root: " + toy.sets() + ", mode: cheap}");
   EXPECT_EQ(found.record.tasks[0].unknown, 1);
   EXPECT_THAT(found.notes, testing::Contains(HasSubstr("1 of 61 texts of 'cr' have no word that the run knows")));
   EXPECT_THAT(found.notes, testing::Contains(HasSubstr("no files of 'trec'")));
@@ -89,11 +89,11 @@ TEST(SentencesProtocol, NotesMissingSetsAndTextsWithoutAKnownWord) {
 
 TEST(SentencesProtocol, RefusesWhatItCannotEvaluate) {
   SentenceToy toy;
-  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { judged(toy.input(), "sentences", yaml); }); };
+  const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { evaluated(toy.input(), "sentences", yaml); }); };
   EXPECT_THAT(refusal("{}"), HasSubstr("no root is given"));
   EXPECT_THAT(refusal("{root: x, tasks: [mpca]}"), HasSubstr("unknown task 'mpca'; did you mean 'mpqa'?"));
   EXPECT_THAT(refusal("{root: x, tasks: [mr, mr]}"), HasSubstr("'mr' is requested twice"));
-  EXPECT_THAT(error_of(ErrorKind::kData, [&] { judged(toy.input(), "sentences", "{tasks: [mr], root: " + toy.sets() + "}"); }),
+  EXPECT_THAT(error_of(ErrorKind::kData, [&] { evaluated(toy.input(), "sentences", "{tasks: [mr], root: " + toy.sets() + "}"); }),
               HasSubstr("no sentence set in '"));
 }
 

@@ -336,10 +336,10 @@ INSTANTIATE_TEST_SUITE_P(Maps, AgainstSklearn,
                          testing::Values(SklearnCase{300, 8, 5, 1, 20, 1.18002}, SklearnCase{500, 16, 10, 2, 30, 0.92924},
                                          SklearnCase{1000, 32, 10, 1, 30, 2.09014}, SklearnCase{200, 8, 4, 4, 5, 0.65329}));
 
-TEST(TsneProtocol, GivesAPlaceToEachImageOfEachJudgedSplit) {
+TEST(TsneProtocol, GivesAPlaceToEachImageOfEachEvaluatedSplit) {
   EvaluationInput input = toy_input();
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
-  const EvaluationResult result = judged(input, "tsne", "{iterations: 60}");
+  const EvaluationResult result = evaluated(input, "tsne", "{iterations: 60}");
   EXPECT_TRUE(result.metrics.contains("valid.tsne_kl"));
   EXPECT_EQ(details(result)["protocol"], "tsne");
   EXPECT_EQ(details(result)["counts"]["test"], 31);
@@ -361,8 +361,8 @@ TEST(TsneProtocol, ShowsAChoiceOfImagesByTheSeedWithTheirBias) {
   const auto test = std::make_shared<ToyDataset>(31, 3, "test");
   for (int i = 0; i < 31; ++i) test->set_bias(i, i % 2);
   input.test = test;
-  const auto ids = [&](const std::string& yaml) { return details(judged(input, "tsne", yaml))["map"]["test"]["ids"]; };
-  const auto map = details(judged(input, "tsne", "{samples: 10, iterations: 5}"))["map"]["test"];
+  const auto ids = [&](const std::string& yaml) { return details(evaluated(input, "tsne", yaml))["map"]["test"]["ids"]; };
+  const auto map = details(evaluated(input, "tsne", "{samples: 10, iterations: 5}"))["map"]["test"];
   ASSERT_EQ(map["ids"].size(), 10u);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(map["bias"][i], map["ids"][i].get<int>() % 2);
@@ -374,30 +374,30 @@ TEST(TsneProtocol, ShowsAChoiceOfImagesByTheSeedWithTheirBias) {
 
 TEST(TsneProtocol, GivesTheSameAgainOnTwoThreadsAndWorkers) {
   EvaluationInput input = toy_input();
-  const auto first = details(judged(input, "tsne", "{iterations: 100}"));
+  const auto first = details(evaluated(input, "tsne", "{iterations: 100}"));
   at::set_num_threads(2);
   input.workers = 2;
-  EXPECT_EQ(details(judged(input, "tsne", "{iterations: 100}")), first);
+  EXPECT_EQ(details(evaluated(input, "tsne", "{iterations: 100}")), first);
   at::set_num_threads(1);
 }
 
 TEST(TsneProtocol, NeedsFourImagesAndAPerplexityBelowTheirNumber) {
   EvaluationInput input = toy_input();
-  EXPECT_EQ(usage_error_of([&] { judged(input, "tsne", "{perplexity: 30}"); }),
+  EXPECT_EQ(usage_error_of([&] { evaluated(input, "tsne", "{perplexity: 30}"); }),
             "tsne: perplexity: 30 for 31 images of split 'test'; give less than 30");
-  EXPECT_NO_THROW(judged(input, "tsne", "{perplexity: 29.9, iterations: 3}"));
-  EXPECT_NO_THROW(judged(input, "tsne", "{perplexity: 1.01, iterations: 3}"));
-  EXPECT_NE(usage_error_of([&] { judged(input, "tsne", "{perplexity: 1}"); }).find("perplexity"), std::string::npos);
+  EXPECT_NO_THROW(evaluated(input, "tsne", "{perplexity: 29.9, iterations: 3}"));
+  EXPECT_NO_THROW(evaluated(input, "tsne", "{perplexity: 1.01, iterations: 3}"));
+  EXPECT_NE(usage_error_of([&] { evaluated(input, "tsne", "{perplexity: 1}"); }).find("perplexity"), std::string::npos);
   input.test = std::make_shared<ToyDataset>(4, 3, "test");
-  EXPECT_NO_THROW(judged(input, "tsne"));
+  EXPECT_NO_THROW(evaluated(input, "tsne"));
   input.test = std::make_shared<ToyDataset>(3, 3, "test");
-  EXPECT_EQ(data_error_of([&] { judged(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a t-SNE plot needs at least 4");
+  EXPECT_EQ(data_error_of([&] { evaluated(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a t-SNE plot needs at least 4");
 }
 
 TEST(TsneProtocol, RefusesFeaturesThatAreNotFinite) {
   const EvaluationInput input = toy_input();
   static_cast<ToyEncoder&>(*input.encoder).poison = NAN;
-  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { judged(input, "tsne"); }).find(".png) is not finite"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { evaluated(input, "tsne"); }).find(".png) is not finite"), std::string::npos);
 }
 
 TEST(TsneProtocol, OfFeaturesThatAreAllTheSameIsFinite) {
@@ -412,7 +412,7 @@ TEST(TsneProtocol, OfFeaturesThatAreAllTheSameIsFinite) {
   EvaluationInput input = toy_input();
   for (const double value : {0.0, 0.3}) {
     input.encoder = std::make_shared<ConstantEncoder>(value);
-    const auto result = judged(input, "tsne");
+    const auto result = evaluated(input, "tsne");
     EXPECT_TRUE(std::isfinite(result.metrics.at("test.tsne_kl")));
     const auto record = details(result);
     for (const auto& point : record["map"]["test"]["points"]) {

@@ -42,7 +42,7 @@ TEST(DebiasedSoftmax, SingleScoresAreAsGood) {
   EXPECT_NEAR(debiased_softmax_losses(scores_of(0.60, at::kFloat), 0.01, kTemperature).loss.item<double>(), 0.00137684, 1e-6);
 }
 
-TEST(DebiasedSoftmax, EachAnchorIsJudgedAlone) {
+TEST(DebiasedSoftmax, EachAnchorIsEvaluatedAlone) {
   const at::Tensor scores = at::cat({scores_of(0.60), scores_of(0.05), scores_of(0.60)});
   const ScoreLosses debiased = debiased_softmax_losses(scores, 0.01, kTemperature);
   EXPECT_EQ(debiased.fallen_back, 2);

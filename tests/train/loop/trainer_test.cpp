@@ -194,7 +194,7 @@ class UnsavedInSteps : public Progress {
   const std::atomic<bool>& all_saved_;
 };
 
-TEST(Trainer, AnEpochIsOnDiskBeforeItIsJudgedAndAFailureEndsTheEvaluationAlone) {
+TEST(Trainer, AnEpochIsOnDiskBeforeItIsEvaluatedAndAFailureEndsTheEvaluationAlone) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";
   std::atomic<bool> all_saved{false};

@@ -63,14 +63,14 @@ TEST(Lnl, ReversedRowsAreTheRowsWithTheGradientTurned) {
 
 TEST(Lnl, AFixedAdversaryPassesTheGradientToTheFeaturesAlone) {
   for (const int64_t hidden : {0, 5}) {
-    const Adversary judge(3, hidden, 4, 7);
+    const Adversary adversary(3, hidden, 4, 7);
     at::manual_seed(1);
     const at::Tensor rows = at::randn({6, 3}).requires_grad_(true);
-    EXPECT_TRUE(judge.logits(rows, true).equal(judge.logits(rows)));
-    judge.logits(rows, true).square().sum().backward();
+    EXPECT_TRUE(adversary.logits(rows, true).equal(adversary.logits(rows)));
+    adversary.logits(rows, true).square().sum().backward();
     EXPECT_GT(rows.grad().abs().max().item<double>(), 0);
-    for (const auto& parameter : judge.parameters()) EXPECT_FALSE(parameter.grad().defined());
-    EXPECT_EQ(judge.parameters().size(), hidden > 0 ? 4u : 2u);
+    for (const auto& parameter : adversary.parameters()) EXPECT_FALSE(parameter.grad().defined());
+    EXPECT_EQ(adversary.parameters().size(), hidden > 0 ? 4u : 2u);
   }
 }
 

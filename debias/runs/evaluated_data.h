@@ -25,25 +25,25 @@ struct DataWords {
   std::vector<std::string> words;  // key=value of the data set
 };
 
-struct JudgedData {
+struct EvaluatedData {
   ChosenData train;
   std::optional<ChosenData> valid = {}, test = {};
 
   std::vector<std::pair<std::string, const ChosenData*>> sets() const;  // by split, `train` first
-  JudgedData below(const std::string& root) const;                      // all of them in this folder; as they are where it is empty
+  EvaluatedData below(const std::string& root) const;                   // all of them in this folder; as they are where it is empty
 };
 
-JudgedData data_of(const Recipe& recipe);
+EvaluatedData data_of(const Recipe& recipe);
 
 // The run's own data sets, from its recipe, or the train and test split of the data set that `data` names. Usage error if neither gives a
 // test set: a checkpoint outside a run folder needs `data`.
-JudgedData judged_data(const LoadedRun& run, const DataWords& data);
+EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data);
 
 // The section of one split of the data set that `data` names; `split` may be empty.
 Config named_section(const DataWords& data, const std::string& split);
 
 // The folders of these data sets. Nothing may be written inside.
-std::vector<std::string> roots_of(const JudgedData& data);
+std::vector<std::string> roots_of(const EvaluatedData& data);
 
 // The temperature of a resolved recipe, for kNN: that of the first term that has one, else 0.5. A temperature under a schedule does not
 // count, because it has no single value.
@@ -80,12 +80,12 @@ class DataWatch {
 // The input of protocols without encoder, classifier and kNN's temperature: the data sets, opened unless `train` is given, and the recipe's
 // views, seed and workers. Classes and bias labels of all sets are numbered as in `names`, or as in `train` if it is empty. `log` gets the
 // notes on what was left out.
-EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
+EvaluationInput evaluation_input(const Recipe& recipe, const EvaluatedData& data, const NameTable& names, DataWatch& watch, Log& log,
                                  std::shared_ptr<const Dataset> train = nullptr);
 
 // Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. If `train` has no class in common with the
 // run, all sets are numbered as in `train`, and the run's classifier is left out.
-EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log);
+EvaluationInput open_for_evaluation(const LoadedRun& run, const EvaluatedData& data, DataWatch& watch, Log& log);
 
 // `dataset` with classes numbered as in the run; unchanged if it has no class in common with it.
 std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log);

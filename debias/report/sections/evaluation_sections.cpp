@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "debias/report/charts/curve_figures.h"
-#include "debias/report/sections/judgement_figures.h"
+#include "debias/report/sections/evaluation_figures.h"
 #include "debias/report/sections/neighbour_gallery.h"
 #include "debias/report/sections/report_sections.h"
 
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kThumbnailBytes = 2'400'000, kMapPoints = 24'000;  // of a page
 constexpr size_t kMostMapPoints = 3000;
 
-std::string shared_words(const std::vector<int64_t>& shared, const JudgedSet& set) {
+std::string shared_words(const std::vector<int64_t>& shared, const EvaluatedSet& set) {
   return shared.empty() ? fmt::format("No image of {} was chosen in every run: each shows others.", set.title())
                         : fmt::format("The images of {} that every run shows come first.", set.title());
 }
@@ -50,7 +50,7 @@ void add_curves(Page& page, const ReportData& data) {
 
 void add_similarities(Page& page, const ReportData& data) {
   page.heading(2, "Similarities");
-  const auto sets = judged_sets(data.shown, "geometry");
+  const auto sets = evaluated_sets(data.shown, "geometry");
   if (!sets.empty()) {
     page.paragraph(
         plain("Positive pairs share the label, aligned pairs the bias label. Features that ignore the bias have positive aligned and "
@@ -66,7 +66,7 @@ void add_similarities(Page& page, const ReportData& data) {
 
 void add_maps(Page& page, const ReportData& data) {
   page.heading(2, "t-SNE plot");
-  const auto sets = judged_sets(data.shown, "tsne");
+  const auto sets = evaluated_sets(data.shown, "tsne");
   if (!sets.empty()) {
     page.paragraph(
         plain("t-SNE of the features: images that are close together have similar features; sizes of clusters and distances between them "
@@ -91,7 +91,7 @@ void add_maps(Page& page, const ReportData& data) {
 
 void add_neighbours(Page& page, const ReportData& data) {
   page.heading(2, "Nearest neighbours");
-  const std::vector<JudgedSet> sets = judged_sets(data.shown, "knn");
+  const std::vector<EvaluatedSet> sets = evaluated_sets(data.shown, "knn");
   if (!sets.empty()) {
     page.paragraph(
         plain("Left, an evaluated image; then the training images nearest to it, nearest first. Solid red frame: of another class; dotted "

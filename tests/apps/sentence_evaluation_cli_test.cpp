@@ -1,4 +1,4 @@
-// Sentences by the command: judging by tasks, and the report.
+// Sentences by the command: evaluation by tasks, and the report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,16 +10,16 @@
 #include "tests/apps/sentence_runs.h"
 
 namespace debias {
-namespace sentence_judging_cli_test {
+namespace sentence_evaluation_cli_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
 
-class SentenceJudging : public SentenceRuns {};
+class SentenceEvaluationCli : public SentenceRuns {};
 
-json judged_in(const std::string& file) { return json::parse(file_text(file)); }
+json evaluated_in(const std::string& file) { return json::parse(file_text(file)); }
 
-TEST_F(SentenceJudging, JudgesTheSetsThatAreThere) {
+TEST_F(SentenceEvaluationCli, EvaluatesTheSetsThatAreThere) {
   const ProcessResult found = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--json"});
   ASSERT_EQ(found.exit, 0) << found.err;
   for (const char* missing : {"'mr'", "'subj'", "'mpqa'", "'trec'"})
@@ -35,73 +35,73 @@ TEST_F(SentenceJudging, JudgesTheSetsThatAreThere) {
   EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained-cheap.json")));
   const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
   EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["with_epochs"], json::array({2}));
+  EXPECT_EQ(evaluated_in(path("run/evaluation/sentences-with.json"))["options"]["with_epochs"], json::array({2}));
   const std::vector<std::string> untrained = {"eval",    "sentences", path("run"), "--root",    path("sets"),
                                               "--tasks", "cr",        "--with",    path("run"), "--untrained"};
   ASSERT_EQ(run_debias(untrained).exit, 0);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-untrained-with.json"))["options"]["with_epochs"], json::array({0}));
+  EXPECT_EQ(evaluated_in(path("run/evaluation/sentences-untrained-with.json"))["options"]["with_epochs"], json::array({0}));
   const ProcessResult failing =
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
   EXPECT_EQ(failing.exit, 1) << failing.err;
 }
 
-TEST_F(SentenceJudging, KeepsEachKindOfJudgementInAFileOfItsOwn) {
-  const auto judge = [](const std::vector<std::string>& more) {
+TEST_F(SentenceEvaluationCli, KeepsEachKindOfEvaluationInAFileOfItsOwn) {
+  const auto evaluate = [](const std::vector<std::string>& more) {
     const ProcessResult found = run_debias(with({"eval", "sentences", path("run"), "--root", path("sets")}, more));
     EXPECT_EQ(found.exit, 0) << found.err;
     return found.err;
   };
   const std::string file = path("run/evaluation/sentences.json");
-  judge({});
-  const json full = judged_in(file);
-  judge({"--cheap", "--tasks", "cr"});
-  judge({"--with", path("run"), "--tasks", "cr"});
-  judge({"--checkpoint", "previous", "--tasks", "cr"});
-  EXPECT_EQ(judged_in(file), full);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-cheap.json"))["options"]["mode"], "cheap");
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["dimensions"], 32);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-previous.json"))["checkpoint"], "previous.safetensors");
-  EXPECT_THAT(judge({"--tasks", "cr"}), testing::Not(HasSubstr("replaced")));
-  EXPECT_EQ(judged_in(file), full);  // the other tasks stay
+  evaluate({});
+  const json full = evaluated_in(file);
+  evaluate({"--cheap", "--tasks", "cr"});
+  evaluate({"--with", path("run"), "--tasks", "cr"});
+  evaluate({"--checkpoint", "previous", "--tasks", "cr"});
+  EXPECT_EQ(evaluated_in(file), full);
+  EXPECT_EQ(evaluated_in(path("run/evaluation/sentences-cheap.json"))["options"]["mode"], "cheap");
+  EXPECT_EQ(evaluated_in(path("run/evaluation/sentences-with.json"))["options"]["dimensions"], 32);
+  EXPECT_EQ(evaluated_in(path("run/evaluation/sentences-previous.json"))["checkpoint"], "previous.safetensors");
+  EXPECT_THAT(evaluate({"--tasks", "cr"}), testing::Not(HasSubstr("replaced")));
+  EXPECT_EQ(evaluated_in(file), full);  // the other tasks stay
   json older = full;
   older["epoch"] = 1;
   write(file, older.dump());
-  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
-  EXPECT_EQ(judged_in(file)["metrics"].size(), 1u);
+  EXPECT_THAT(evaluate({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
+  EXPECT_EQ(evaluated_in(file)["metrics"].size(), 1u);
   write(file, "{");
-  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is overwritten"));
-  EXPECT_EQ(judged_in(file)["epoch"], 2);
+  EXPECT_THAT(evaluate({"--tasks", "cr"}), HasSubstr("it is overwritten"));
+  EXPECT_EQ(evaluated_in(file)["epoch"], 2);
 }
 
 // One text goes from one class to the other, in its place: no more than its label differs.
-TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
+TEST_F(SentenceEvaluationCli, NamesTheTextsThatItEvaluated) {
   copy_run("named");
   copy_run("other");
   std::filesystem::copy(path("sets"), path("edition"), std::filesystem::copy_options::recursive);
-  const auto judge = [](const std::string& run, const std::string& root, const std::string& tasks) {
+  const auto evaluate = [](const std::string& run, const std::string& root, const std::string& tasks) {
     const ProcessResult found = run_debias({"eval", "sentences", path(run), "--root", path(root), "--tasks", tasks});
     EXPECT_EQ(found.exit, 0) << found.err;
     return found.err;
   };
   const std::string file = path("named/evaluation/sentences.json");
-  judge("named", "sets", "cr,msrp");
-  const json options = judged_in(file)["options"];
+  evaluate("named", "sets", "cr,msrp");
+  const json options = evaluated_in(file)["options"];
   EXPECT_EQ(options["texts"], (json{{"cr", 60}, {"msrp", 78}}));
   EXPECT_EQ(options["digest"]["cr"].get<std::string>().size(), 64u);
-  EXPECT_THAT(judge("named", "edition", "cr"), testing::Not(HasSubstr("other texts")));  // the same ones elsewhere
-  EXPECT_EQ(judged_in(file)["options"], options);
+  EXPECT_THAT(evaluate("named", "edition", "cr"), testing::Not(HasSubstr("other texts")));  // the same ones elsewhere
+  EXPECT_EQ(evaluated_in(file)["options"], options);
 
   const std::string good = file_text(path("sets/custrev.pos"));
   const size_t last = good.rfind('\n', good.size() - 2) + 1;
   write(path("edition/custrev.pos"), good.substr(0, last));
   write(path("edition/custrev.neg"), good.substr(last) + file_text(path("sets/custrev.neg")));
-  EXPECT_THAT(judge("named", "edition", "cr"), HasSubstr("has 'cr' evaluated on other texts; it is replaced"));
-  const json replaced = judged_in(file)["options"];
+  EXPECT_THAT(evaluate("named", "edition", "cr"), HasSubstr("has 'cr' evaluated on other texts; it is replaced"));
+  const json replaced = evaluated_in(file)["options"];
   EXPECT_EQ(replaced["texts"], options["texts"]);
   EXPECT_NE(replaced["digest"]["cr"], options["digest"]["cr"]);
   EXPECT_EQ(replaced["digest"]["msrp"], options["digest"]["msrp"]);
 
-  judge("other", "sets", "cr,msrp");
+  evaluate("other", "sets", "cr,msrp");
   const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
                                                           {"table", path("named"), path("other"), "--metric", "cr_acc"}};
   for (const auto& words : together) {
@@ -110,7 +110,7 @@ TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
   EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
 }
 
-TEST_F(SentenceJudging, PrintsWhatItFoundAlsoWhereItCannotBeKept) {
+TEST_F(SentenceEvaluationCli, PrintsWhatItFoundAlsoWhereItCannotBeKept) {
   copy_run("sealed");
   write(path("sealed/evaluation"), "a file");
   const ProcessResult found = run_debias({"eval", "sentences", path("sealed"), "--root", path("sets"), "--tasks", "cr", "--cheap"});
@@ -119,7 +119,7 @@ TEST_F(SentenceJudging, PrintsWhatItFoundAlsoWhereItCannotBeKept) {
   EXPECT_THAT(found.err, HasSubstr("creating '" + path("sealed/evaluation") + "'"));
 }
 
-TEST_F(SentenceJudging, TakesFlagsBeforeAndBehindTheRun) {
+TEST_F(SentenceEvaluationCli, TakesFlagsBeforeAndBehindTheRun) {
   const std::vector<std::string> behind = {"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--json"};
   const std::vector<std::string> before = {"eval", "sentences", "--root", path("sets"), "--cheap", "--json", "--tasks", "cr", path("run")};
   const std::vector<std::string> above = {"eval", "--json", "--root", path("sets"), "sentences", "--tasks", "cr", path("run"), "--cheap"};
@@ -132,7 +132,7 @@ TEST_F(SentenceJudging, TakesFlagsBeforeAndBehindTheRun) {
   }
 }
 
-TEST_F(SentenceJudging, ShowsThemInAReport) {
+TEST_F(SentenceEvaluationCli, ShowsThemInAReport) {
   write(path("queries.txt"), "w1 w2.\n");
   write(path("pool.txt"), "w1 w2.\nw1 w2 w2.\nw20 w9.\n");
   const ProcessResult near =
@@ -162,5 +162,5 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
   EXPECT_THAT(page_of({path("run"), path("twin")}, path("page.html")), HasSubstr("searched different texts"));
 }
 
-}  // namespace sentence_judging_cli_test
+}  // namespace sentence_evaluation_cli_test
 }  // namespace debias

@@ -1,4 +1,4 @@
-#include "debias/report/sections/judgement_figures.h"
+#include "debias/report/sections/evaluation_figures.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ constexpr std::array<const char*, 6> kPairKinds = {
     "positive_aligned", "positive_conflicting", "negative_aligned", "negative_conflicting", "positive", "negative"};
 constexpr size_t kMostNamed = 24;  // values of a map with names of their own in the legend
 
-std::string split_prefix(const JudgedSet& set) { return set.split + "."; }
+std::string split_prefix(const EvaluatedSet& set) { return set.split + "."; }
 
 template <class T>
 const T* entry_of(const std::map<std::string, T>& entries, const std::string& key) {
@@ -35,7 +35,7 @@ bool holds(const EvaluationRecord& record, const std::string& split) {
 }
 
 // Bars of those metrics of which some column has a number, by one source's predictions.
-Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const JudgedSet& set,
+Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const EvaluatedSet& set,
                         const std::string& source, const std::string& title, const std::vector<std::string_view>& metrics) {
   Chart chart;
   chart.title = fmt::format("{}, {}{}", title, set.title(), source.empty() ? "" : ", " + source_title(source));
@@ -69,7 +69,7 @@ std::string pair_kind(const std::string& name) {
 }
 
 // The part of [-1, 1] in which the histograms of all runs have something.
-std::pair<double, double> shared_range(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+std::pair<double, double> shared_range(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
   double low = 1, high = -1;
   for (const auto& run : runs) {
     const EvaluationRecord* record = run.evaluation("geometry", set.data);
@@ -151,7 +151,7 @@ std::string named(const std::vector<std::string>& names, int64_t value, const ch
 
 }  // namespace
 
-std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std::string& protocol) {
+std::vector<EvaluatedSet> evaluated_sets(const std::vector<RunRecord>& runs, const std::string& protocol) {
   std::set<std::tuple<std::string, bool, std::string>> found;
   for (const auto& run : runs) {
     for (const auto& record : run.evaluations) {
@@ -161,12 +161,12 @@ std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std
       }
     }
   }
-  std::vector<JudgedSet> sets;
+  std::vector<EvaluatedSet> sets;
   for (const auto& [data, later, split] : found) sets.push_back({data, split});
   return sets;
 }
 
-ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) : labels_(run.classes), biases_(run.biases) {
+ValueNames::ValueNames(const RunRecord& run, const EvaluatedSet& set) : labels_(run.classes), biases_(run.biases) {
   const EvaluationRecord* record = run.evaluation("groups", set.data);
   if (record == nullptr || record->groups.empty()) return;
   const GroupTable* table = entry_of(record->groups, set.split);
@@ -178,7 +178,7 @@ ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) : labels_(run
 std::string ValueNames::label(int64_t label) const { return named(labels_, label, "class"); }
 std::string ValueNames::bias(int64_t bias) const { return named(biases_, bias, "bias"); }
 
-Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const JudgedSet& set) {
+Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const EvaluatedSet& set) {
   Figures figures;
   const auto add = [&](const std::string& source, const std::string& title, const std::vector<std::string_view>& metrics) {
     for (auto& figure : interval_figure(columns, rows, set, source, title, metrics)) figures.push_back(std::move(figure));
@@ -192,7 +192,7 @@ Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<N
   return figures;
 }
 
-Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+Figures similarity_figures(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
   const auto [low, high] = shared_range(runs, set);
   double highest = 0;
   Figures figures;
@@ -219,7 +219,7 @@ Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& 
   return figures;
 }
 
-Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+Figures similarity_history_figures(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
   Figures figures;
   for (const auto& run : runs) {
     if (!set.data.empty()) continue;  // another data set is not evaluated during training
@@ -240,7 +240,7 @@ Figures similarity_history_figures(const std::vector<RunRecord>& runs, const Jud
   return figures;
 }
 
-Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+Table similarity_table(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
   Table table;
   table.caption = fmt::format("Cosines of pairs, {}: mean ± standard deviation", set.title());
   table.css_class = "numbers";
@@ -269,7 +269,7 @@ Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set)
   return table;
 }
 
-Figures map_figures(const RunRecord& run, const JudgedSet& set, size_t most_points, bool with_label) {
+Figures map_figures(const RunRecord& run, const EvaluatedSet& set, size_t most_points, bool with_label) {
   const EvaluationRecord* record = run.evaluation("tsne", set.data);
   const FeatureMap* map = record == nullptr ? nullptr : entry_of(record->maps, set.split);
   if (map == nullptr || map->points.empty()) return {};

@@ -1,4 +1,4 @@
-#include "debias/report/judged_texts.h"
+#include "debias/report/evaluated_texts.h"
 
 #include <map>
 #include <utility>
@@ -12,13 +12,13 @@ constexpr size_t kShownDigits = 12;  // of a digest
 
 }  // namespace
 
-void require_same_texts(const std::string& verb, const std::string& task, const std::vector<TaskJudgement>& judgements) {
-  const auto digest_of = [&task](const TaskJudgement& one) {
+void require_same_texts(const std::string& verb, const std::string& task, const std::vector<TaskEvaluation>& evaluations) {
+  const auto digest_of = [&task](const TaskEvaluation& one) {
     const EvaluatedTask* found = one.record->task(task);
     return found == nullptr ? std::string() : found->digest;
   };
-  const TaskJudgement* first = nullptr;
-  for (const auto& one : judgements) {
+  const TaskEvaluation* first = nullptr;
+  for (const auto& one : evaluations) {
     const std::string digest = digest_of(one);
     if (digest.empty()) continue;
     if (first == nullptr) first = &one;
@@ -32,13 +32,13 @@ void require_same_texts(const std::string& verb, const std::string& task, const 
 }
 
 void require_same_texts(const std::string& verb, const std::vector<RunRecord>& runs) {
-  std::map<std::pair<std::string, std::string>, std::vector<TaskJudgement>> judged;  // by kind and task
+  std::map<std::pair<std::string, std::string>, std::vector<TaskEvaluation>> evaluated;  // by kind and task
   for (const auto& run : runs) {
     for (const auto& record : run.evaluations) {
-      for (const auto& task : record.tasks) judged[{record.data, task.name}].push_back({&run, &record});
+      for (const auto& task : record.tasks) evaluated[{record.data, task.name}].push_back({&run, &record});
     }
   }
-  for (const auto& [kind_and_task, judgements] : judged) require_same_texts(verb, kind_and_task.second, judgements);
+  for (const auto& [kind_and_task, evaluations] : evaluated) require_same_texts(verb, kind_and_task.second, evaluations);
 }
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-#include "debias/runs/judged_run.h"
+#include "debias/runs/evaluated_data.h"
 
 #include <algorithm>
 #include <set>
@@ -21,7 +21,7 @@ bool are_others(const std::vector<std::string>& classes, const std::vector<std::
 
 }  // namespace
 
-JudgedData data_of(const Recipe& recipe) { return {recipe.train_data, recipe.valid_data, recipe.test_data}; }
+EvaluatedData data_of(const Recipe& recipe) { return {recipe.train_data, recipe.valid_data, recipe.test_data}; }
 
 double training_temperature(const Config& resolved_recipe) {
   for (const auto& term : read_recipe(resolved_recipe).objective) {
@@ -38,7 +38,7 @@ Config named_section(const DataWords& data, const std::string& split) {
   return section;
 }
 
-JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
+EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data) {
   if (!data.name.empty()) return {read_data(named_section(data, "train")), {}, read_data(named_section(data, "test"))};
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
@@ -52,23 +52,23 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
   return data_of(recipe).below(data.root);
 }
 
-std::vector<std::pair<std::string, const ChosenData*>> JudgedData::sets() const {
+std::vector<std::pair<std::string, const ChosenData*>> EvaluatedData::sets() const {
   std::vector<std::pair<std::string, const ChosenData*>> all = {{"train", &train}};
   if (valid) all.emplace_back("valid", &*valid);
   if (test) all.emplace_back("test", &*test);
   return all;
 }
 
-JudgedData JudgedData::below(const std::string& root) const {
+EvaluatedData EvaluatedData::below(const std::string& root) const {
   if (root.empty()) return *this;
   const Config change = Config::map({{"root", Config::string(root)}});
-  JudgedData moved{train.with(change)};
+  EvaluatedData moved{train.with(change)};
   if (valid) moved.valid = valid->with(change);
   if (test) moved.test = test->with(change);
   return moved;
 }
 
-std::vector<std::string> roots_of(const JudgedData& data) {
+std::vector<std::string> roots_of(const EvaluatedData& data) {
   std::vector<Config> sections;
   for (const auto& [split, set] : data.sets()) sections.push_back(set->section);
   return roots_of(sections);
@@ -109,7 +109,7 @@ void DataWatch::watch(const std::string& split, const ChosenData& data, const Sa
   record_.sets[split] = fingerprint(samples, data, verify_, progress_);
 }
 
-EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
+EvaluationInput evaluation_input(const Recipe& recipe, const EvaluatedData& data, const NameTable& names, DataWatch& watch, Log& log,
                                  std::shared_ptr<const Dataset> train) {
   if (train == nullptr) train = watch.open("train", data.train);
   NameTable table = names;
@@ -131,7 +131,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, c
   return input;
 }
 
-EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log) {
+EvaluationInput open_for_evaluation(const LoadedRun& run, const EvaluatedData& data, DataWatch& watch, Log& log) {
   if (run.words > 0) return sentences_for_evaluation(run, data, watch);
   std::shared_ptr<const Dataset> train = watch.open("train", data.train);
   const NameTable own = name_table(*train);
