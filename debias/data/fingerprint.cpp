@@ -39,7 +39,7 @@ Json options_of(const ChosenData& data) {
   for (const OptionSpec& spec : data.entry->options) {
     if (options.find(spec.name) == nullptr) options.set(spec.name, spec.default_value);
   }
-  for (const char* told_otherwise : {"name", "root", "labels", "classes", "vocabulary", "cache"}) options.erase(told_otherwise);
+  for (const char* recorded_otherwise : {"name", "root", "labels", "classes", "vocabulary", "cache"}) options.erase(recorded_otherwise);
   return options.to_json();
 }
 

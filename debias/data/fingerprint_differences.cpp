@@ -70,13 +70,14 @@ struct Pair {
   const ImageRecord* now;
 };
 
-bool told_by_time(const Pair& pair) {
+bool compared_by_time(const Pair& pair) {
   return of_file(*pair.then) && pair.then->bytes == pair.now->bytes && !(hashed(*pair.then) && hashed(*pair.now));
 }
 
 // True if every file was written anew, as copying a folder does.
 bool is_copy(const std::vector<Pair>& pairs) {
-  return std::none_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return told_by_time(pair) && pair.then->time == pair.now->time; });
+  return std::none_of(pairs.begin(), pairs.end(),
+                      [](const Pair& pair) { return compared_by_time(pair) && pair.then->time == pair.now->time; });
 }
 
 class ImageComparison {
@@ -126,7 +127,7 @@ class ImageComparison {
     if (of_file(*then) != of_file(*now)) return add(*now, "is a file of its own in one of the two only, or cannot be read");
     if (hashed(*then) && hashed(*now)) {
       if (then->hash != now->hash) add(*now, of_file(*now) ? "has other bytes" : "has other pixels, or cannot be read");
-    } else if (!copied && told_by_time(pair) && then->time != now->time) {
+    } else if (!copied && compared_by_time(pair) && then->time != now->time) {
       add(*now, "was written since");
     }
   }

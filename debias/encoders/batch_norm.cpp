@@ -193,8 +193,9 @@ class NormOfAll : public Function<NormOfAll> {
     const at::Tensor wide = widened(x), mean = wide.mean(others(x)), deviations = wide - by_channel(mean, x);
     const ChannelMoments own = {x.numel() / x.size(1), mean, deviations.square().sum(others(x))}, all = counted(peers->join(own));
     update_running(layer, all);
-    const auto told = [&](const at::Tensor& moments) { return moments.to(wide.options()); };
-    const at::Tensor joined = told(all.mean), deviation = told((all.m2 / static_cast<double>(all.count)).add_(layer.options.eps()).sqrt_());
+    const auto converted = [&](const at::Tensor& moments) { return moments.to(wide.options()); };
+    const at::Tensor joined = converted(all.mean),
+                     deviation = converted((all.m2 / static_cast<double>(all.count)).add_(layer.options.eps()).sqrt_());
     context->save_for_backward({x, joined, deviation, weight.detach()});
     context->saved_data["rows"] = all.count;
     context->saved_data["peers"] = reinterpret_cast<intptr_t>(peers);

@@ -35,8 +35,8 @@ void require_same(const std::vector<Fact>& facts, const Ranks& ranks) {
   nlohmann::json own = nlohmann::json::array();
   for (const auto& fact : facts) own.push_back(nlohmann::json::binary({fact.value.begin(), fact.value.end()}));
   const auto packed = nlohmann::json::to_cbor(own);
-  const std::vector<std::string> told = ranks.tell_leader({packed.begin(), packed.end()});
-  const std::string verdict = ranks.leader_says([&] { return first_difference(facts, told); });
+  const std::vector<std::string> gathered = ranks.tell_leader({packed.begin(), packed.end()});
+  const std::string verdict = ranks.leader_says([&] { return first_difference(facts, gathered); });
   if (!verdict.empty()) throw RankLost(ErrorKind::kUsage, verdict);
 }
 

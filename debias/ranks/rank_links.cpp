@@ -88,7 +88,7 @@ std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvou
 
 std::string RankLinks::key_of(const char* what, int64_t number) { return fmt::format("{}/{}", what, number); }
 
-RankLost RankLinks::told(const RankFailure& failure, int64_t size) {
+RankLost RankLinks::reported(const RankFailure& failure, int64_t size) {
   return RankLost(failure.kind, fmt::format("rank {} of {}: {}", failure.rank, size, failure.text));
 }
 
@@ -114,7 +114,7 @@ RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
   } catch (const Error& error) {
     tell(error);
     leave();
-    throw told({place.rank, error.kind(), error.what()}, place.size);
+    throw reported({place.rank, error.kind(), error.what()}, place.size);
   } catch (const std::exception& error) {  // the process that has the store is gone
     const RankLost gone = lost("meeting the other processes", error.what());
     leave();
@@ -193,7 +193,7 @@ void RankLinks::await_all(const char* what) {
   std::vector<int64_t> missing;
   Nap nap;
   for (const auto end = Clock::now() + rendezvous.setup; Clock::now() < end; nap.take()) {
-    if (const auto failure = read_failure(*store)) throw told(*failure, place.size);
+    if (const auto failure = read_failure(*store)) throw reported(*failure, place.size);
     require_one_size();
     missing = those_without(what);
     if (missing.empty()) return;
@@ -310,7 +310,7 @@ void RankLinks::await_connected() {
     for (Nap nap;; nap.take()) {
       const std::vector<int64_t> missing = those_without("connected");
       if (missing.empty()) return;
-      if (const auto failure = read_failure(*store)) throw told(*failure, place.size);
+      if (const auto failure = read_failure(*store)) throw reported(*failure, place.size);
       if (Clock::now() - listened < kLookAround * beat) continue;
       const std::vector<int64_t> now = beats_of_all();
       for (const int64_t rank : missing) {
@@ -358,7 +358,7 @@ RankLost RankLinks::diagnosis(const std::string& what, const std::string& reason
   std::vector<int64_t> silent;
   Nap nap;
   for (const auto end = Clock::now() + kLookAround * beat; Clock::now() < end; nap.take()) {
-    if (const auto failure = read_failure(*store)) return told(*failure, place.size);
+    if (const auto failure = read_failure(*store)) return reported(*failure, place.size);
     const std::vector<int64_t> now = beats_of_all();
     silent.clear();
     int64_t fewest = INT64_MAX;  // beats of those that have given any

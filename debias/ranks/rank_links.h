@@ -29,7 +29,7 @@ struct RankLinks {
   static constexpr size_t kChannels = 3;
 
   static std::string key_of(const char* what, int64_t number);
-  static RankLost told(const RankFailure& failure, int64_t size);
+  static RankLost reported(const RankFailure& failure, int64_t size);
 
   // Meets the others, as Ranks does.
   RankLinks(const Place& where, const Rendezvous& meeting);

@@ -49,11 +49,11 @@ Ranks::~Ranks() = default;
 
 // The first of any rank, on every rank; kOnHost where that is what all of them say.
 std::string Ranks::refusal_of_any(const std::string& own) const {
-  const std::vector<std::string> told = tell_leader(own);
+  const std::vector<std::string> refusals = tell_leader(own);
   return leader_says([&]() -> std::string {
-    if (std::all_of(told.begin(), told.end(), [](const std::string& text) { return text == kOnHost; })) return kOnHost;
+    if (std::all_of(refusals.begin(), refusals.end(), [](const std::string& text) { return text == kOnHost; })) return kOnHost;
     for (int64_t r = 0; r < size(); ++r) {
-      if (!told[r].empty()) return fmt::format("rank {} of {}: {}", r, size(), told[r]);
+      if (!refusals[r].empty()) return fmt::format("rank {} of {}: {}", r, size(), refusals[r]);
     }
     return "";
   });
@@ -170,7 +170,7 @@ std::string Ranks::await(const std::string& key, int64_t of_rank) const {
   try {
     while (Clock::now() - last < links_->rendezvous.step) {
       if (const auto text = find(store, key)) return *text;
-      if (const auto failure = read_failure(store)) throw RankLinks::told(*failure, size());
+      if (const auto failure = read_failure(store)) throw RankLinks::reported(*failure, size());
       const int64_t now = store.add(beats, 0);
       if (now != heard) last = Clock::now();
       heard = now;
@@ -219,18 +219,18 @@ Error Ranks::failed(const Error& error) const {
   if (is_alone() || dynamic_cast<const RankLost*>(&error) != nullptr) return error;
   const RankFailure own = {rank(), error.kind(), error.what()};
   try {
-    if (put_first(*links_->store, kFailureKey, failure_text(own))) return RankLinks::told(own, size());
-    return told_failure();
+    if (put_first(*links_->store, kFailureKey, failure_text(own))) return RankLinks::reported(own, size());
+    return reported_failure();
   } catch (const std::exception&) {  // no rank is left to notify
-    return RankLinks::told(own, size());
+    return RankLinks::reported(own, size());
   }
 }
 
-RankLost Ranks::told_failure() const {
+RankLost Ranks::reported_failure() const {
   Nap nap;
   try {
     for (const auto end = Clock::now() + RankLinks::kLookAround * links_->beat; Clock::now() < end; nap.take()) {
-      if (const auto failure = read_failure(*links_->store)) return RankLinks::told(*failure, size());
+      if (const auto failure = read_failure(*links_->store)) return RankLinks::reported(*failure, size());
     }
   } catch (const std::exception& error) {
     return links_->lost("asking which of them failed", error.what());

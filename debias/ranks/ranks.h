@@ -105,7 +105,7 @@ class Ranks {
   Error failed(const Error& error) const;
 
   // Message of another rank that failed, if one is known.
-  RankLost told_failure() const;
+  RankLost reported_failure() const;
 
   Traffic traffic(Channel channel) const;
 

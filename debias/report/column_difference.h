@@ -10,8 +10,8 @@ namespace debias {
 
 struct ColumnDifference : SeedDifference {  // no half width where a side has one seed
   // A difference that is the same in every seed has an interval without width, which is no evidence about further seeds.
-  bool told() const { return interval.half_width > 0; }
-  bool larger_than_spread() const { return told() && (interval.low() > 0 || interval.high() < 0); }
+  bool has_width() const { return interval.half_width > 0; }
+  bool larger_than_spread() const { return has_width() && (interval.low() > 0 || interval.high() < 0); }
 };
 
 // Values by run of each column; NaN where a run lacks the number. Paired or not as seed_difference() says.

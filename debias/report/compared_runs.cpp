@@ -48,8 +48,8 @@ void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& fo
       compared.rows.push_back({run.point.label(), run.point.variant, run.point.grid, {}, 0});
       row = std::prev(compared.rows.end());
       row->places = places_of(sweep.file ? sweep.file->axes : record.axes, run.point.variant);
-      const bool is_told = sweep.file && (sweep.file->has_expected || sweep.file->changes_base(run.point));
-      if (is_told) row->expected = read_published(sweep.file->expected_of(run.point));
+      const bool is_given = sweep.file && (sweep.file->has_expected || sweep.file->changes_base(run.point));
+      if (is_given) row->expected = read_published(sweep.file->expected_of(run.point));
     }
     ++row->planned;
     const std::string folder = folder_of(sweep.output, run);
@@ -77,7 +77,7 @@ void tell_sweeps_apart(const std::vector<std::string>& output_of_row, ComparedRu
   for (size_t i = 0; i < output_of_row.size(); ++i) {
     if (std::ranges::count(labels, labels[i]) > 1) outputs.insert(output_of_row[i]);
   }
-  const std::vector<std::string> paths(outputs.begin(), outputs.end()), short_names = told_apart(paths);
+  const std::vector<std::string> paths(outputs.begin(), outputs.end()), short_names = distinct_labels(paths);
   for (size_t i = 0; i < output_of_row.size(); ++i) {
     if (std::ranges::count(labels, labels[i]) < 2) continue;
     const auto& sweep = short_names[static_cast<size_t>(std::ranges::find(paths, output_of_row[i]) - paths.begin())];

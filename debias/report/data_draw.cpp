@@ -16,7 +16,7 @@ std::string draw_of(const RunRecord& run, const std::string& split) { return run
 
 DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split) {
   const bool follow = a.recipe.data_of(split).follows_seed() && b.recipe.data_of(split).follows_seed();
-  return follow && a.seed() != b.seed() ? DataLikeness::kNotTold : compare_data_sets(a.data_sets, b.data_sets, split);
+  return follow && a.seed() != b.seed() ? DataLikeness::kUndetermined : compare_data_sets(a.data_sets, b.data_sets, split);
 }
 
 std::string shared_draws(const std::vector<const RunRecord*>& runs) {

@@ -13,7 +13,7 @@ namespace debias {
 // Which draw of the split a run has: its seed where the data follow it, "" where they do not.
 std::string draw_of(const RunRecord& run, const std::string& split);
 
-// As compare_data_sets(), but kNotTold for two runs whose data follow their different seeds: they must differ.
+// As compare_data_sets(), but kUndetermined for two runs whose data follow their different seeds: they must differ.
 DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split);
 
 // The splits that are drawn (a `correlation`, or images held out) and that all runs have from one fixed seed: "data.train", "data.train and

@@ -217,12 +217,12 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
     runs.push_back(read_run(path, program));
     if (!seen.insert(real_path(path)).second) throw usage_error("report: run '{}' is given twice; give it once", path);
   }
-  const std::vector<std::string> labels = told_apart(paths);
+  const std::vector<std::string> labels = distinct_labels(paths);
   for (size_t i = 0; i < runs.size(); ++i) runs[i].label = labels[i];
   return runs;
 }
 
-std::vector<std::string> told_apart(const std::vector<std::string>& paths) {
+std::vector<std::string> distinct_labels(const std::vector<std::string>& paths) {
   constexpr size_t kMostParts = 64;
   std::vector<std::string> names(paths.size());
   for (size_t count = 1; count <= kMostParts; ++count) {

@@ -78,6 +78,6 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program);
 std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // The last parts of each path, as many as make all of them distinct.
-std::vector<std::string> told_apart(const std::vector<std::string>& paths);
+std::vector<std::string> distinct_labels(const std::vector<std::string>& paths);
 
 }  // namespace debias

@@ -38,7 +38,7 @@ Json read_data_sets(const std::string& run_folder) {
 
 DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split) {
   const auto one = a.find(split), other = b.find(split);
-  if (one == a.end() || other == b.end()) return DataLikeness::kNotTold;
+  if (one == a.end() || other == b.end()) return DataLikeness::kUndetermined;
   const auto alike = [&](const char* key) {
     const auto is = one->find(key), was = other->find(key);
     return is == one->end() || was == other->end() ? (is == one->end()) == (was == other->end()) : *is == *was;

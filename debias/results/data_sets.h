@@ -14,7 +14,7 @@ inline constexpr const char* kAcceptedChanges = "accepted";  // beside the split
 // An empty object if there is no file; a data error if it is damaged.
 Json read_data_sets(const std::string& run_folder);
 
-enum class DataLikeness { kAlike, kDifferent, kNotTold };
+enum class DataLikeness { kAlike, kDifferent, kUndetermined };
 
 // Compares a split in two such files: classes and bias labels by name, the options that change the images (those that both know), and each
 // image's id, label, bias, size or pixels, and path below the root; bytes if both know them (data.verify: contents), and for sentences

@@ -68,10 +68,10 @@ class RankProcesses {
 
   int wait() {
     std::optional<Clock::time_point> failed_at;
-    for (int told = 0; left() > 0; std::this_thread::sleep_for(kLook)) {
+    for (int forwarded = 0; left() > 0; std::this_thread::sleep_for(kLook)) {
       const int signal = launch_.signals == nullptr ? 0 : launch_.signals->received.load();
-      if (signal != 0 && told == 0) {
-        told = signal;
+      if (signal != 0 && forwarded == 0) {
+        forwarded = signal;
         for (const auto& child : children_) {
           if (!child.status) kill(child.process, signal);
         }

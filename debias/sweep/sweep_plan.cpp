@@ -113,14 +113,14 @@ void add_point(SweepPlan& plan, const SweepPoint& point, const Config& recipe) {
 // The shortest end of grid[i]'s key, in whole parts and not beginning with a number, that no other key ends in.
 std::string short_key(const std::vector<std::pair<std::string, std::string>>& grid, size_t i) {
   const std::string& key = grid[i].first;
-  const auto is_told_apart = [&](const std::string& end) {
+  const auto is_distinct = [&](const std::string& end) {
     return std::ranges::none_of(
         grid, [&](const auto& other) { return other.first != key && (other.first == end || other.first.ends_with("." + end)); });
   };
   for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
     const std::string end = key.substr(dot + 1);
     const bool is_number = end.find_first_not_of("0123456789") >= end.find('.');
-    if (!is_number && is_told_apart(end)) return end;
+    if (!is_number && is_distinct(end)) return end;
   }
   return key;
 }

@@ -39,7 +39,7 @@ def read(path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_network_is_told_by_keys(name):
+def test_the_network_is_recognised_by_keys(name):
     expected = json.loads((GOLDEN / f"{name}.json").read_text())["section"].strip("{}").split(", ")
     found = [f"{key}: {value}" for key, value in weights.section_of(shapes_of(name)).items()]
     assert found == [word for word in expected if not word.startswith("origin")]

@@ -100,7 +100,7 @@ class NotedProgress : public Progress {
   std::vector<Task> tasks;
 };
 
-// Random steps take no update: a time that is told by them would be far too short.
+// Random steps take no update: a time that is estimated from them would be far too short.
 TEST(AgentTrainingTest, ProgressTellsTheRunsEndByTheStepsThatLearn) {
   const TemporaryFolder folder;
   AgentInput input = input_into(folder / "run");

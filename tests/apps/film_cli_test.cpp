@@ -24,7 +24,7 @@ using testing::HasSubstr;
 constexpr size_t kSide = 160, kPicture = 3 * kSide * kSide;
 constexpr size_t kPictures = 51;  // the first state and 50 steps
 
-// A script that has this encoder, notes beside itself what it is told and given, and then goes on.
+// A script that has this encoder, notes beside itself its arguments and its input, and then goes on.
 std::string ffmpeg_with(const std::string& encoder, const std::string& then) {
   return "#!/bin/sh\ncase \"$*\" in *-encoders*) echo ' V....D " + encoder + "              of this script'; exit;; esac\n" +
          "printf '%s\\n' \"$@\" > \"$0.words\"\n" + then;
@@ -85,10 +85,10 @@ TEST_F(Films, AsMp4AreMadeByFfmpegOfEveryPicture) {
   const Image still = first_still();
   EXPECT_TRUE(std::equal(still.pixels.begin(), still.pixels.end(), pictures.begin(),
                          [](uint8_t pixel, char byte) { return pixel == static_cast<uint8_t>(byte); }));
-  const std::string told = file_text(path("bin/ffmpeg.words"));
-  EXPECT_THAT(told, HasSubstr("-pixel_format\nrgb24\n-video_size\n160x160\n-framerate\n100/20\n-i\npipe:0\n"));
-  EXPECT_THAT(told, HasSubstr("-c:v\nlibx264\n"));
-  EXPECT_THAT(told, HasSubstr("-pix_fmt\nyuv420p\n"));
+  const std::string arguments = file_text(path("bin/ffmpeg.words"));
+  EXPECT_THAT(arguments, HasSubstr("-pixel_format\nrgb24\n-video_size\n160x160\n-framerate\n100/20\n-i\npipe:0\n"));
+  EXPECT_THAT(arguments, HasSubstr("-c:v\nlibx264\n"));
+  EXPECT_THAT(arguments, HasSubstr("-pix_fmt\nyuv420p\n"));
   install(ffmpeg_with("mpeg4", kMakesAFilm));
   ASSERT_EQ(play("film.mp4").exit, 0);
   EXPECT_THAT(file_text(path("bin/ffmpeg.words")), HasSubstr("-c:v\nmpeg4\n"));

@@ -172,7 +172,7 @@ TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
       "computes no metrics");
 }
 
-TEST_F(FixCommand, AMissingFolderIsToldBeforeTheWork) {
+TEST_F(FixCommand, AMissingFolderIsReportedBeforeTheWork) {
   ASSERT_EQ(run_debias(words("fixed", {"--method", "erm"})).exit, 0);
   expect_refused(run_debias({"fix", "--apply", path("fixed"), "--embeddings", table_.vectors(), "--out", path("none/z.npy")}), 5, "none");
 }

@@ -265,7 +265,7 @@ TEST_F(Disturbed, ARankStoppedWhileTheyMeetSaysThatNothingWasBegun) {
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
 
-TEST_F(Disturbed, AllThatCameAreToldWhoDidNot) {
+TEST_F(Disturbed, AllThatCameReportWhoDidNot) {
   const int port = free_port();
   const auto words = command("run", {"train.rank_timeout=15"});
   Background first(words, at_port("0", port, "3"));

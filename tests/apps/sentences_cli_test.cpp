@@ -98,9 +98,9 @@ TEST_F(SentencesCli, CountsWords) {
   const ProcessResult made =
       run_debias({"text", "vocabulary", path("books"), "--lowercase", "--size", "12", "--out", path("twelve.txt"), "--json"});
   ASSERT_EQ(made.exit, 0) << made.err;
-  const json told = json::parse(made.out);
-  EXPECT_EQ(told["sentences"], kSmallBooks * kSmallSentences);
-  EXPECT_EQ(told["words"], 12);
+  const json counted = json::parse(made.out);
+  EXPECT_EQ(counted["sentences"], kSmallBooks * kSmallSentences);
+  EXPECT_EQ(counted["words"], 12);
   const std::string words = file_text(path("twelve.txt"));
   EXPECT_TRUE(words.starts_with("<unk>\n.\n")) << words;
   EXPECT_EQ(times("\n", words), 12u);

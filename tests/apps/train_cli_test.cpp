@@ -122,7 +122,7 @@ TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
   EXPECT_EQ(run_debias({"train", "absent.yaml"}).exit, 2);
 }
 
-TEST_F(TrainCommand, SeveralMistakesOfARecipeAreToldAtOnce) {
+TEST_F(TrainCommand, SeveralMistakesOfARecipeAreReportedAtOnce) {
   const std::string path = folder_ / "wrong.yaml";
   std::ofstream(path) << "sed: 3\n"
                          "data:\n  train: {name: glyphs, corelation: 0.9}\n"

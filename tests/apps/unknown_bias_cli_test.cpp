@@ -42,8 +42,8 @@ std::vector<Row> rows_of(const std::string& csv) {
   return rows;
 }
 
-// Glyphs in class folders, whose background goes with the class. `photos.csv` knows the colours; the run, which sees single pixels, has not
-// been told them.
+// Glyphs in class folders, whose background goes with the class. `photos.csv` knows the colours; the run, which sees single pixels, does
+// not know them.
 class UnknownBias : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -106,9 +106,9 @@ TEST_F(WordVectorsCli, EvaluatesByWordsOfAFileOfVectors) {
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
   EXPECT_THAT(expanded.err, testing::Not(HasSubstr("no word that the run knows")));
-  const json told = json::parse(expanded.out)["protocols"]["sentences"];
-  EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
-  EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
+  const json record = json::parse(expanded.out)["protocols"]["sentences"];
+  EXPECT_GT(record["metrics"]["cr_acc"], 0.9);
+  EXPECT_EQ(record["options"]["expand"], path("glove.txt"));
   EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-cheap.json")));  // the one is not lost for the other
   EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded-cheap.json")));
 }

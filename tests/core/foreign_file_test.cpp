@@ -27,7 +27,7 @@ class ForeignFiles : public testing::Test {
 
 const std::string kFilled(100, '\x7f');
 
-TEST_F(ForeignFiles, AreToldByTheirFirstBytesWhateverTheirName) {
+TEST_F(ForeignFiles, AreRecognisedByTheirFirstBytesWhateverTheirName) {
   const std::vector<float> numbers = {1, 2};
   write_npy(folder_ / "z.bin", DType::kFloat32, {2}, numbers.data());
   EXPECT_EQ(what(folder_ / "z.bin"), "a NumPy array");

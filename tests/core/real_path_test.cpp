@@ -32,7 +32,7 @@ TEST_F(RealPaths, HaveNoLinksDotsAndLastSlashes) {
   EXPECT_EQ(real_path("/"), "/");
 }
 
-TEST_F(RealPaths, OfWhatIsGoneAreToldByWhatIsThere) {
+TEST_F(RealPaths, OfWhatIsGoneFollowFromWhatIsThere) {
   for (const char* name : {"b/gone/x", "b/gone/x/", "b/gone/./y/../x"}) EXPECT_EQ(real_path(folder_ / name), below("a/gone/x")) << name;
   EXPECT_EQ(real_path("b/../gone"), fs::current_path().string() + "/gone");
   EXPECT_EQ(real_path(folder_ / "a/../circle/x/"), folder_ / "circle/x");

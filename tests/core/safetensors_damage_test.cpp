@@ -182,7 +182,7 @@ TEST_F(DamagedSafetensors, EveryTruncationAndTailIsFound) {
   EXPECT_THAT(fault(whole + '\0'), HasSubstr("has a tail"));
 }
 
-TEST_F(DamagedSafetensors, AChecksumThatIsMissingMalformedOrOfAnotherFileIsTold) {
+TEST_F(DamagedSafetensors, AChecksumThatIsMissingMalformedOrOfAnotherFileIsReported) {
   EXPECT_THAT(header_fault(R"({"__metadata__":{"debias.sha256":"00"}})", 0), HasSubstr("checksum is malformed"));
   EXPECT_THAT(header_fault(R"({"__metadata__":{"debias.sha256":""}})", 0), HasSubstr("checksum is malformed"));
   const std::string zeros(64, '0');

@@ -36,7 +36,7 @@ TEST(DataRoots, OfSentencesAreThoseToWhichLinksLead) {
   EXPECT_THAT(roots("{name: sentences, root: gone}"), ElementsAre("gone"));
 }
 
-TEST(DataRoots, OfSeveralSectionsAreToldOnce) {
+TEST(DataRoots, OfSeveralSectionsAreListedOnce) {
   std::vector<Config> sections = {Config()};
   for (const char* text : {"{name: mnist, root: digits}", "{name: mnist, root: digits, split: test}", "{name: glyphs}", "glyphs",
                            "{name: corrupted_cifar10, root: /cifar, frost: frost}", "{name: cifar10, root: /cifar}"}) {

@@ -1,4 +1,4 @@
-// A device of our own for tests: what CUDA would be told, done by the CPU behind memory that the host may not touch.
+// A device of our own for tests: what CUDA would be asked for, done by the CPU behind memory that the host may not touch.
 //
 // Registered with torch as PrivateUse1 under the name of `kDoubleName`. Its memory lies on pages without any access outside a kernel, so
 // that a host that reads it stops at once. Kernels are the CPU's, on copies (a boxed fall-back). A copy that does not block is done when

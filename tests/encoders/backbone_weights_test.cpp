@@ -56,7 +56,7 @@ TEST_P(GoldenFeatures, AreThoseOfTheProjectThatPublishesTheKeys) {
   EXPECT_LT((found - expected).abs().max().item<double>(), 1e-4 * expected.abs().max().item<double>());
 }
 
-TEST_P(GoldenFeatures, TheEncoderIsToldByTheKeysAlone) {
+TEST_P(GoldenFeatures, TheEncoderIsRecognisedByTheKeysAlone) {
   const GoldenBackbone golden(GetParam());
   write_weights_file(path(), golden.weights);
   const auto found = section_of_weights(SafetensorsFile::open(path()));
@@ -110,9 +110,9 @@ NamedWeights in_googles_keys(const NamedWeights& weights) {
 TEST_F(BackboneWeights, KeysOfEfficientnetPytorchNeedGooglesPadding) {
   const GoldenBackbone golden("timm_tf_efficientnet_lite0");
   write_weights_file(path(), in_googles_keys(golden.weights));
-  const auto told = section_of_weights(SafetensorsFile::open(path()));
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(*told, parse_yaml(golden.section(), ""));
+  const auto described = section_of_weights(SafetensorsFile::open(path()));
+  ASSERT_TRUE(described.has_value());
+  EXPECT_EQ(*described, parse_yaml(golden.section(), ""));
   const auto encoder = read_encoder(section(golden.section())).make(3, 1);
   encoder->eval();
   const at::NoGradGuard no_grad;

@@ -147,7 +147,7 @@ TEST(LinearDcl, BatchNormInTrainModeEvaluatesWithTheAlteredAveragesAndLeavesTheE
   EXPECT_FALSE(toy(input).bn().is_training());
 }
 
-TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessToldOtherwise) {
+TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessGivenOthers) {
   EvaluationInput input = toy_input();
   input.train_views = read_views(options("{preset: lin32, random_resized_crop: {size: 6}}"));
   const auto loss = [&](const std::string& yaml) { return details(evaluated(input, "linear_dcl", yaml))["train_loss"].get<double>(); };

@@ -8,7 +8,7 @@ from .command import PATIENCE, STOPPED, USAGE, require, short
 from .runs import require_nothing_half_written
 
 TITLE = "simultaneous starts"
-LONG = ("train.epochs=100000",)  # until it is told to stop
+LONG = ("train.epochs=100000",)  # until it is stopped
 
 
 def one_of_three(how):

@@ -244,7 +244,7 @@ TEST_P(Contract, NumbersTakeThePlaceOfOptionsAndChangeNothingElse) {
   EXPECT_EQ(options->with({})->config(), options->config());
 }
 
-TEST_P(Contract, EveryBadOptionIsTold) {
+TEST_P(Contract, EveryBadOptionIsReported) {
   const std::string message = thrown_by([&] { make("{no_such_option: 1, neither: 2}"); }).what();
   EXPECT_NE(message.find("unknown option 'no_such_option'"), std::string::npos) << message;
   EXPECT_NE(message.find("(and 1 more)"), std::string::npos) << message;

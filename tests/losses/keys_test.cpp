@@ -267,7 +267,7 @@ TEST(KeyedEpsSupInfoNce, FormDNeedsTheSquare) {
   EXPECT_THROW((*entry.make(parse_yaml("{form: d}", "term"), {}))(input), Error);
 }
 
-TEST(EngineTold, IsTheOneThatComputed) {  // sums over triplets have no fused form
+TEST(ReportedEngine, IsTheOneThatComputed) {  // sums over triplets have no fused form
   ObjectiveInput input;
   input.z = random_embeddings(6, 2, 4, 1).to(at::kFloat);
   input.labels = integers({0, 1, 0, 1, 0, 1});

@@ -3,7 +3,7 @@
 // 2e-5 max(1, |L|), gradient within 1e-3 of its norm; rows in bfloat16, against the same rounded rows, within 1e-2 max(1, 0.05 / t) in
 // both.
 //
-// Within rounding of a clamp or of a tie of ranks either branch is right, so such cases are told apart by their diagnostics: tied rows are not
+// Within rounding of a clamp or of a tie of ranks either branch is right, so their diagnostics distinguish such cases: tied rows are not
 // given to rank weights, and a value is compared where both engines clamp the same anchors.
 #include <gtest/gtest.h>
 

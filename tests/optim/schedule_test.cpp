@@ -36,7 +36,7 @@ TEST(Schedule, CosineFromZeroIsTorchs) {
   EXPECT_NEAR(rate("{name: cosine, from_zero: true}", 0.5, 4, 3), 0.07322330470336313, 1e-15);
 }
 
-TEST(Schedule, CosineEndsWhereItIsTold) {
+TEST(Schedule, CosineEndsWhereItIsSet) {
   EXPECT_NEAR(rate("{name: cosine, decay_rate: 0.5}", 0.8, 10, 9), 0.1, 1e-15);
   EXPECT_NEAR(rate("{name: cosine, eta_min: 0.2}", 0.8, 10, 9), 0.2, 1e-15);
   EXPECT_NEAR(rate("{name: cosine, eta_min: 0.2, from_zero: true}", 0.8, 10, 5), 0.5, 1e-15);

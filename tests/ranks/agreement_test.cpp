@@ -9,7 +9,7 @@ namespace agreement_test {
 
 using testing::HasSubstr;
 
-// What each of three ranks is told; rank 2 has `other` as its recipe.
+// What each of three ranks reports; rank 2 has `other` as its recipe.
 std::vector<std::string> verdicts(const std::string& other,
                                   const std::function<std::string(const std::string&, const std::string&)>& words) {
   std::vector<std::string> texts(3);

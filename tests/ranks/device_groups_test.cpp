@@ -100,15 +100,15 @@ struct Refusal {
   std::chrono::milliseconds setup = std::chrono::seconds(60);
 };
 
-// What every rank is told.
-std::vector<DeviceExchange> told_of(const Refusal& refusal) {
-  std::vector<DeviceExchange> told(3);
+// What every rank gets to know.
+std::vector<DeviceExchange> exchanges_of(const Refusal& refusal) {
+  std::vector<DeviceExchange> exchanges(3);
   const auto aborts = std::make_shared<std::atomic<int64_t>>(0);
   on_ranks(
       3,
       [&](const Ranks& ranks) {
         ranks.join_devices(kNowhere);
-        told[ranks.rank()] = ranks.device_exchange();
+        exchanges[ranks.rank()] = ranks.device_exchange();
         const at::Tensor numbers = ranks.gather(at::full({1}, ranks.rank(), at::kLong)).view(-1);
         EXPECT_TRUE(numbers.equal(at::arange(3, at::kLong)));
         EXPECT_EQ(*aborts, refusal.aborts);  // before any rank leaves
@@ -122,29 +122,30 @@ std::vector<DeviceExchange> told_of(const Refusal& refusal) {
         rendezvous.devices = device;
         rendezvous.setup = refusal.setup;
       });
-  return told;
+  return exchanges;
 }
 
 TEST(DeviceGroups, ThatOneRankCannotOpenAreConnectedByNone) {
   const auto refuses = [](DeviceWithoutData& device) { device.opens = [] { throw resource_error("no library\nhere"); }; };
-  for (const auto& told : told_of({refuses})) {
-    EXPECT_EQ(told.groups, "");
-    EXPECT_EQ(told.refusal, "rank 1 of 3: no library");
+  for (const auto& exchange : exchanges_of({refuses})) {
+    EXPECT_EQ(exchange.groups, "");
+    EXPECT_EQ(exchange.refusal, "rank 1 of 3: no library");
   }
 }
 
 TEST(DeviceGroups, ThatOneRankCannotConnectAreLeftByAll) {
   const auto refuses = [](DeviceWithoutData& device) { device.connects = [] { throw resource_error("no memory"); }; };
-  for (const auto& told : told_of({refuses, 6})) {
-    EXPECT_EQ(told.groups, "");
-    EXPECT_EQ(told.refusal, "rank 1 of 3: no memory");
+  for (const auto& exchange : exchanges_of({refuses, 6})) {
+    EXPECT_EQ(exchange.groups, "");
+    EXPECT_EQ(exchange.refusal, "rank 1 of 3: no memory");
   }
 }
 
 TEST(DeviceGroups, ThatOneRankNeverConnectsAreLeftByAll) {
   std::promise<void> end;
   const auto waits = [ended = end.get_future().share()](DeviceWithoutData& device) { device.connects = [ended] { ended.wait(); }; };
-  for (const auto& told : told_of({waits, 6, std::chrono::seconds(4)})) EXPECT_EQ(told.refusal, "rank 1 of 3: no answer within 4 s");
+  for (const auto& exchange : exchanges_of({waits, 6, std::chrono::seconds(4)}))
+    EXPECT_EQ(exchange.refusal, "rank 1 of 3: no answer within 4 s");
   end.set_value();
 }
 

@@ -92,8 +92,8 @@ TEST(Ranks, TakeRankZerosTensorsAndWords) {
       const std::string said = ranks.leader_says([&] { return fmt::format("turn {} of rank {}", turn, ranks.rank()); });
       EXPECT_EQ(said, fmt::format("turn {} of rank 0", turn));
     }
-    const auto told = ranks.tell_leader(fmt::format("rank {}", ranks.rank()));
-    EXPECT_EQ(told, ranks.leads() ? (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}) : std::vector<std::string>{});
+    const auto gathered = ranks.tell_leader(fmt::format("rank {}", ranks.rank()));
+    EXPECT_EQ(gathered, ranks.leads() ? (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}) : std::vector<std::string>{});
   });
 }
 

@@ -80,7 +80,7 @@ TEST(Axis, AShareOfZeroStandsOnTheGround) {
   EXPECT_DOUBLE_EQ(axis.high, 0.1);
 }
 
-TEST(Axis, ReachesAsFarAsItWasToldAndTheDataGo) {
+TEST(Axis, ReachesAsFarAsItsLimitsAndTheDataGo) {
   Axis axis;
   axis.low = 0;
   axis.high = 0.5;

@@ -112,7 +112,7 @@ TEST_F(GridFigures, HaveTheEndOfACourseThatWasEvaluatedThereAlone) {
   EXPECT_THAT(found[0].first.series[0].y, ElementsAre(0.6));
 }
 
-TEST_F(GridFigures, DrawTheLinesThatCanBeToldApart) {
+TEST_F(GridFigures, DrawTheLinesThatAreDistinguishable) {
   for (int variant = 0; variant < 13; ++variant) {
     for (const char* size : {"16", "32"})
       add({.variant = fmt::format("v{}", variant), .size = size, .seed = "1", .accuracy = 0.5, .published = variant == 12 ? 0.7 : NAN});

@@ -302,7 +302,7 @@ TEST_F(Reports, BeginWithTheVerdict) {
   EXPECT_TRUE(json["verdict"]["comparisons"].empty());
 }
 
-TEST_F(Reports, ClassesHaveTheirAccuracyAndAreToldFromEachOther) {
+TEST_F(Reports, ClassesHaveTheirAccuracyAndAreDistinguished) {
   write_biased_run(run_path("run"), {.aligned = 0.975, .conflicting = 0.2, .images = 800});
   const std::string page = html({"run"});
   EXPECT_THAT(page, HasSubstr("Accuracy by class, test; predictions by classifier"));

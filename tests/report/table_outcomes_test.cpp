@@ -133,8 +133,8 @@ Chance simulated(bool same_seeds, const std::vector<double>& deviations) {
   constexpr int kTables = 1500, kSeeds = 3;
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal;
-  const auto is_told = [](Outcome outcome) { return outcome == Outcome::kConfirmed || outcome == Outcome::kContradicted; };
-  int told = 0, all = 0, tables = 0, tables_holm = 0;
+  const auto is_decided = [](Outcome outcome) { return outcome == Outcome::kConfirmed || outcome == Outcome::kContradicted; };
+  int decided = 0, all = 0, tables = 0, tables_holm = 0;
   for (int table = 0; table < kTables; ++table) {
     std::vector<double> of_seed(kSeeds);
     for (auto& value : of_seed) value = 0.7 + 0.02 * normal(random);
@@ -148,14 +148,14 @@ Chance simulated(bool same_seeds, const std::vector<double>& deviations) {
     bool any = false, any_holm = false;
     for (const auto& difference : ordering_of(rows)) {
       ++all;
-      told += is_told(difference.published->outcome);
-      any = any || is_told(difference.published->outcome);
-      any_holm = any_holm || is_told(difference.published->outcome_holm);
+      decided += is_decided(difference.published->outcome);
+      any = any || is_decided(difference.published->outcome);
+      any_holm = any_holm || is_decided(difference.published->outcome_holm);
     }
     tables += any;
     tables_holm += any_holm;
   }
-  return {static_cast<double>(told) / all, static_cast<double>(tables) / kTables, static_cast<double>(tables_holm) / kTables};
+  return {static_cast<double>(decided) / all, static_cast<double>(tables) / kTables, static_cast<double>(tables_holm) / kTables};
 }
 
 constexpr double kLevel = 0.05, kThreeErrors = 0.017;  // 3 sqrt(0.05 0.95 / 1500)

@@ -118,7 +118,7 @@ TEST_F(Verdicts, ANetworkThatLearnedNothingIsNoProofOfFairness) {
   EXPECT_THAT(verdict.words, HasSubstr("not classified better than by chance (50.0 %)"));
 }
 
-TEST_F(Verdicts, WithoutAnIntervalItCannotBeTold) {
+TEST_F(Verdicts, WithoutAnIntervalItIsInconclusive) {
   write_run(path("run"));
   write_evaluation(path("run"), "knn", described("knn", {}, {{"test.aligned_acc", 0.9}, {"test.conflicting_acc", 0.2}}));
   read({"run"});

@@ -47,10 +47,10 @@ TEST(DataSets, OfSentencesDifferByTheirVocabulary) {
             DataLikeness::kDifferent);
 }
 
-TEST(DataSets, AreNotToldOfASplitOrARunWithoutAFile) {
+TEST(DataSets, AreUndeterminedForASplitOrARunWithoutAFile) {
   const TemporaryFolder folder;
-  EXPECT_EQ(compare_data_sets(sets(), sets(), "test"), DataLikeness::kNotTold);
-  EXPECT_EQ(compare_data_sets(sets(), read_data_sets(folder / "run"), "train"), DataLikeness::kNotTold);
+  EXPECT_EQ(compare_data_sets(sets(), sets(), "test"), DataLikeness::kUndetermined);
+  EXPECT_EQ(compare_data_sets(sets(), read_data_sets(folder / "run"), "train"), DataLikeness::kUndetermined);
 }
 
 TEST(DataSets, OfADamagedFileAreADataErrorThatNamesIt) {

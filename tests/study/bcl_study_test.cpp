@@ -91,9 +91,9 @@ TEST(BclStudy, ProgressCountsEveryRepetitionOfEverySetting) {
   class Counting : public Progress {
    public:
     void begin(const std::string&, int64_t total) override { total_ = total; }
-    void advance(int64_t done, const std::string&) override { told.push_back(done); }
-    void end() override { ended = std::ssize(told) == total_; }
-    std::vector<int64_t> told;
+    void advance(int64_t done, const std::string&) override { reported.push_back(done); }
+    void end() override { ended = std::ssize(reported) == total_; }
+    std::vector<int64_t> reported;
     bool ended = false;
 
    private:
@@ -101,7 +101,7 @@ TEST(BclStudy, ProgressCountsEveryRepetitionOfEverySetting) {
   } progress;
   const BclSetting small{.population = {}, .anchors = 5};
   measure({small, small}, {.repetitions = 3, .threads = 4, .progress = &progress});
-  EXPECT_EQ(progress.told, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(progress.reported, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_TRUE(progress.ended);
 }
 

@@ -127,8 +127,8 @@ std::string aligned_words(const std::vector<NumberRow>& rows, const NumberRow& r
   if (aligned == nullptr || !has(*aligned, a) || !has(*aligned, b)) return "";
   const TestedPair pair = tested_pair(*aligned, columns, a, b);
   if (pair.images) return fmt::format(" On bias-aligned images: {}.", interval_words(*pair.images));
-  return pair.seeds.told() ? fmt::format(" On bias-aligned images: {}.", interval_words(pair.seeds))
-                           : fmt::format(" On bias-aligned images: {} points.", signed_points(pair.seeds.interval.mean));
+  return pair.seeds.has_width() ? fmt::format(" On bias-aligned images: {}.", interval_words(pair.seeds))
+                                : fmt::format(" On bias-aligned images: {} points.", signed_points(pair.seeds.interval.mean));
 }
 
 std::string unfinished_words(const std::vector<RunColumn>& columns, size_t a, size_t b) {
@@ -217,7 +217,7 @@ ComparisonVerdict compared(const std::vector<NumberRow>& rows, const NumberRow& 
   const std::string &first = columns[pair.a].label, &second = columns[pair.b].label;
   if (pair.images) {
     compare_on_images(pair, first, second, numbers, verdict);
-  } else if (pair.seeds.told()) {
+  } else if (pair.seeds.has_width()) {
     compare_over_seeds(pair, first, second, numbers, verdict);
   } else {
     compare_untested(pair, columns, numbers, verdict);

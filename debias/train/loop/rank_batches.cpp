@@ -64,7 +64,7 @@ void RankBatches::merge(const at::Tensor& headers) {
   bool has_notes = false;
   for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
     const int64_t* fields = headers.const_data_ptr<int64_t>() + rank * headers.size(1);
-    if (fields[kFailed] != 0) throw ranks_.told_failure();
+    if (fields[kFailed] != 0) throw ranks_.reported_failure();
     if (fields[kStop] != 0 && orders_.stop_signal == 0) {
       orders_.stop_signal = static_cast<int>(fields[kStop]);
       orders_.stopped_rank = rank;

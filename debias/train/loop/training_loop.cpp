@@ -284,12 +284,12 @@ class TrainingLoop {
     const std::string due = ranks_.leader_says([&] { return is_evaluated() ? "due" : ""; });
     if (due.empty()) return;
     if (saved_step_ != state_.step) save();
-    const std::string told = ranks_.leader_says([&] {
+    const std::string broadcast = ranks_.leader_says([&] {
       evaluate_here(metrics);
       const auto packed = nlohmann::json::to_cbor(nlohmann::json(metrics));
       return std::string(packed.begin(), packed.end());
     });
-    if (!ranks_.leads()) metrics = nlohmann::json::from_cbor(told).get<Metrics>();
+    if (!ranks_.leads()) metrics = nlohmann::json::from_cbor(broadcast).get<Metrics>();
   }
 
   void evaluate_here(Metrics& metrics) {

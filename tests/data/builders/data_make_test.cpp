@@ -171,9 +171,9 @@ TEST_F(DataMake, WhatAKilledProcessLeftIsRemovedByTheNextOfTheSameTarget) {
   if (other == 0) {
     AtomicFolder folder(folder_ / "made");
     write(folder.building() + "/align/0/1_0_0.png", "an image");
-    const bool told = ::write(ready[1], "!", 1) == 1;
+    const bool notified = ::write(ready[1], "!", 1) == 1;
     pause();
-    _exit(told ? 0 : 1);
+    _exit(notified ? 0 : 1);
   }
   char sign = 0;
   ASSERT_EQ(read(ready[0], &sign, 1), 1);

@@ -142,7 +142,7 @@ TEST(ConditionalAffinities, HaveThePerplexityAskedForAndFallWithDistance) {
 TEST(ConditionalAffinities, OfNeighboursAtTheSameDistanceAreAlike) {
   for (const double p : conditional_affinities(std::vector<double>(90, 0.0), 30)) EXPECT_DOUBLE_EQ(p, 1.0 / 90);
   std::vector<double> distances(90, 1.0);
-  std::fill(distances.begin(), distances.begin() + 40, 0.0);  // 40 equally near: fewer cannot be told from them
+  std::fill(distances.begin(), distances.begin() + 40, 0.0);  // 40 equally near: fewer are not distinguishable from them
   const std::vector<double> p = conditional_affinities(distances, 30);
   EXPECT_NEAR(p[0], 1.0 / 40, 1e-9);
   EXPECT_NEAR(p[89], 0, 1e-9);

@@ -1,4 +1,4 @@
-// What TensorBoard's hparams plugin is told, read back from the event file by a reader of its own.
+// What TensorBoard's hparams plugin is given, read back from the event file by a reader of its own.
 #include "debias/train/recipe/hyper_parameters.h"
 
 #include <gmock/gmock.h>

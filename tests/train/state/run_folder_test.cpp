@@ -92,7 +92,7 @@ TEST(RunFolder, WhatDoesNotTrainMayDifferAndIsPutIntoConfigYamlUnderTheLock) {
   EXPECT_NE(refusal(path, ExistingFolder::kResume, changed).find("in use"), std::string::npos);
 }
 
-TEST(RunFolder, ChangesAreToldKeyByKeyAndByWhatTheyChange) {
+TEST(RunFolder, ChangesAreReportedKeyByKeyAndByWhatTheyChange) {
   const auto changes = config_changes(parse_yaml("{a: {b: 1, c: 2}, d: [1]}", "x"), parse_yaml("{a: {b: 3, e: 4}, d: [1]}", "x"));
   ASSERT_EQ(changes.size(), 3u);
   EXPECT_EQ(changes[0].key + " " + changes[0].then + " " + changes[0].now, "a.b 1 3");
