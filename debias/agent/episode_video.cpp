@@ -45,15 +45,15 @@ void EpisodeVideo::take(PixelEnvironment& played, const EvaluatedState& state) {
 
 void EpisodeVideo::write(const VideoWriter& writer) const { writer(frames_, static_cast<int64_t>(100 * seconds_ + 0.5)); }
 
-void EpisodeVideo::keep(const std::string& run_folder, FilmRecord film) const {
-  AtomicFolder folder(fmt::format("{}/{}", run_folder, kFilmFolder), AtomicFolder::Present::kReplace);
+void EpisodeVideo::keep(const std::string& run_folder, VideoRecord video) const {
+  AtomicFolder folder(fmt::format("{}/{}", run_folder, kVideoFolder), AtomicFolder::Present::kReplace);
   for (size_t i = 0; i < still_files_.size(); ++i) {
     const auto& bytes = still_files_[i];
     write_file_atomically(folder.building() + "/" + still_name(i), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
-  film.stills = stills_;
-  film.diverged = states_ <= steps_;  // a whole one has a first state beside those that its steps lead to
-  write_file_atomically(fmt::format("{}/{}", folder.building(), kFilmFile), to_json(film).dump(2) + "\n");
+  video.stills = stills_;
+  video.diverged = states_ <= steps_;  // a whole one has a first state beside those that its steps lead to
+  write_file_atomically(fmt::format("{}/{}", folder.building(), kVideoFile), to_json(video).dump(2) + "\n");
   folder.commit();
 }
 

@@ -9,7 +9,7 @@
 #include "debias/agent/video_writer.h"
 #include "debias/control/frame_renderer.h"
 #include "debias/image/image.h"
-#include "debias/results/film_record.h"
+#include "debias/results/video_record.h"
 
 namespace debias {
 
@@ -27,8 +27,8 @@ class EpisodeVideo {
   void end_of_drawing() { renderer_.reset(); }
 
   void write(const VideoWriter& writer) const;  // in real time
-  // Writes RUN/evaluation/film, which is replaced; `film` gets the stills, and whether the episode ended early.
-  void keep(const std::string& run_folder, FilmRecord film) const;
+  // Writes RUN/evaluation/film, which is replaced; `video` gets the stills, and whether the episode ended early.
+  void keep(const std::string& run_folder, VideoRecord video) const;
 
  private:
   Image drawn(MujocoModel& model);
@@ -40,7 +40,7 @@ class EpisodeVideo {
   int64_t states_ = 0;  // taken
   double seconds_ = 0;  // between two frames
   std::vector<Image> frames_;
-  std::vector<FilmStill> stills_;
+  std::vector<VideoStill> stills_;
   std::vector<std::vector<uint8_t>> still_files_;  // as PNG
 };
 

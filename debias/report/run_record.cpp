@@ -115,9 +115,9 @@ void leave_out_invented_alignment(RunRecord& run) {
 }
 
 // It only illustrates: what is wrong with it keeps no number from being shown.
-void read_film_of(const std::string& path, RunRecord& run) {
+void read_video_of(const std::string& path, RunRecord& run) {
   try {
-    run.film = read_film(path);
+    run.video = read_video(path);
   } catch (const Error& error) {
     run.notes.push_back(fmt::format("the video is left out: {}", error.what()));
   }
@@ -203,7 +203,7 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
   run.similarities = read_similarity_history(path + "/evaluation");
-  read_film_of(path, run);
+  read_video_of(path, run);
   leave_out_invented_alignment(run);
   note_evaluations(run);
   run.label = last_parts(path, 1);

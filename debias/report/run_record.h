@@ -13,9 +13,9 @@
 #include "debias/report/recipe_facts.h"
 #include "debias/report/similarity_history.h"
 #include "debias/results/evaluation_record.h"
-#include "debias/results/film_record.h"
 #include "debias/results/json_file.h"
 #include "debias/results/training_speed.h"
+#include "debias/results/video_record.h"
 
 namespace debias {
 
@@ -46,7 +46,7 @@ struct RunRecord {
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
   std::vector<SimilarityEpoch> similarities;   // while training
-  std::optional<FilmRecord> film;              // of an agent
+  std::optional<VideoRecord> video;            // of an agent
   std::vector<std::string> notes;              // faults that are not errors
   std::shared_ptr<const MetricTitles> titles;  // of this program
 

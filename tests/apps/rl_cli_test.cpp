@@ -87,9 +87,9 @@ TEST_F(RlCommand, PlaysTheBestCheckpoint) {
   expect_one_line(run_debias({"rl", "play", path("run"), "--checkpoint", "best"}), 3, "`best` exists only with evaluate.select");
 }
 
-TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
+TEST_F(RlCommand, PlaysEpisodesAndWritesAVideo) {
   ASSERT_EQ(run_debias(words("run", {"train.epochs=1", "evaluate.episodes=2"})).exit, 0);
-  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--video", path("film.gif"), "--json"});
+  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--video", path("video.gif"), "--json"});
   ASSERT_EQ(played.exit, 0) << played.err;
   const auto json = nlohmann::json::parse(played.out);
   EXPECT_EQ(json["returns"].size(), 2u);
@@ -98,9 +98,9 @@ TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
   nlohmann::json last;
   for (std::string line; std::getline(metrics, line);) last = nlohmann::json::parse(line);
   EXPECT_EQ(json["return_mean"], last["test.return_mean"]);  // the same episodes
-  const std::string film = file_text(path("film.gif"));
-  EXPECT_EQ(film.substr(0, 6), "GIF89a");
-  EXPECT_EQ(times(std::string("\x21\xF9\x04\x05", 4), film), 51u);  // the first state and 50 steps
+  const std::string video = file_text(path("video.gif"));
+  EXPECT_EQ(video.substr(0, 6), "GIF89a");
+  EXPECT_EQ(times(std::string("\x21\xF9\x04\x05", 4), video), 51u);  // the first state and 50 steps
   EXPECT_EQ(run_debias({"rl", "play", path("nowhere")}).exit, 3);
 }
 
@@ -150,16 +150,16 @@ TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
   EXPECT_THAT(report(), HasSubstr("no frames of an episode"));
   ASSERT_EQ(run_debias({"rl", "play", run, "--episodes", "1", "--seed", "7"}).exit, 0);
   EXPECT_THAT(report(), HasSubstr("episode 1 of the seed 7"));
-  const auto played = run_debias({"rl", "play", run, "--episodes", "1", "--json"});  // takes the place of the first film
+  const auto played = run_debias({"rl", "play", run, "--episodes", "1", "--json"});  // takes the place of the first video
   ASSERT_EQ(played.exit, 0) << played.err;
-  const auto film = nlohmann::json::parse(file_text(run + "evaluation/film/film.json"));
-  EXPECT_EQ(film["return"], nlohmann::json::parse(played.out)["returns"][0]);
-  EXPECT_EQ(film["control_steps"], 1500);
-  EXPECT_EQ(film["diverged"], false);
-  ASSERT_EQ(film["stills"].size(), 12u);
-  EXPECT_EQ(film["stills"][0], (nlohmann::json{{"control_step", 0}, {"reward", 0.0}}));
-  EXPECT_EQ(film["stills"][11]["control_step"], 1000);
-  EXPECT_EQ(film["stills"][11]["reward"], film["return"]);
+  const auto video = nlohmann::json::parse(file_text(run + "evaluation/film/film.json"));
+  EXPECT_EQ(video["return"], nlohmann::json::parse(played.out)["returns"][0]);
+  EXPECT_EQ(video["control_steps"], 1500);
+  EXPECT_EQ(video["diverged"], false);
+  ASSERT_EQ(video["stills"].size(), 12u);
+  EXPECT_EQ(video["stills"][0], (nlohmann::json{{"control_step", 0}, {"reward", 0.0}}));
+  EXPECT_EQ(video["stills"][11]["control_step"], 1000);
+  EXPECT_EQ(video["stills"][11]["reward"], video["return"]);
   const std::string page = report();
   EXPECT_THAT(page, HasSubstr("episode 1 of those that training is evaluated with"));
   EXPECT_EQ(times("<img src=\"data:image/png;base64,", page), 12u);

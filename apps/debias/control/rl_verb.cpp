@@ -120,7 +120,7 @@ EvaluatedReturns play_on_video(const Agent& agent, EnvironmentThread& environmen
 }
 
 // For a report. A folder that cannot be written to must not lose the returns.
-void keep_stills(const EpisodeVideo& video, const std::string& run, const FilmRecord& record, Log& log) {
+void keep_stills(const EpisodeVideo& video, const std::string& run, const VideoRecord& record, Log& log) {
   try {
     video.keep(run, record);
   } catch (const std::exception& error) {

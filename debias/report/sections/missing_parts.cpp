@@ -38,7 +38,7 @@ const Source& source_of(Part part) {
         [](const RunRecord& run) { return has_part(run, "tsne", &EvaluationRecord::maps); }},
        {"debias eval knn", "", "no nearest neighbours", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "knn", &EvaluationRecord::neighbours); }},
-       {"debias rl play", "", "no frames of an episode", &RunRecord::of_agent, [](const RunRecord& run) { return run.film.has_value(); }},
+       {"debias rl play", "", "no frames of an episode", &RunRecord::of_agent, [](const RunRecord& run) { return run.video.has_value(); }},
        {"debias eval sentences", " --root DIR", "no sentence tasks", &RunRecord::of_text, has_tasks},
        {"debias text nearest", " --text FILE --queries FILE", "no nearest sentences", &RunRecord::of_text,
         [](const RunRecord& run) { return !read_nearest_sentences(run.path).queries.empty(); }}}};

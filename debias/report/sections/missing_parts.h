@@ -8,7 +8,7 @@
 
 namespace debias {
 
-enum class Part { kGroups, kSimilarities, kMap, kNeighbours, kFilm, kSentenceTasks, kNearestTexts };
+enum class Part { kGroups, kSimilarities, kMap, kNeighbours, kVideo, kSentenceTasks, kNearestTexts };
 
 struct MissingPart {
   std::string words;     // "infonce-1, infonce-2: no groups"

@@ -27,7 +27,7 @@ void add_runs(Page& page, const ReportData& data);        // what they are, and 
 void add_key_numbers(Page& page, const ReportData& data);
 void add_differences(Page& page, const ReportData& data);
 void add_curves(Page& page, const ReportData& data);
-void add_films(Page& page, const ReportData& data);  // nothing where no run is of an agent
+void add_videos(Page& page, const ReportData& data);  // nothing where no run is of an agent
 void add_groups(Page& page, const ReportData& data);
 void add_classes(Page& page, const ReportData& data);
 void add_similarities(Page& page, const ReportData& data);

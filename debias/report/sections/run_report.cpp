@@ -24,7 +24,7 @@ std::string run_report_html(const std::vector<RunRecord>& runs, const std::strin
   Page page(title);
   if (data.has_images) add_verdict(page, data);
   for (const auto& table : tables) add_comparison(page, table);
-  for (const auto add : {add_runs, add_key_numbers, add_differences, add_curves, add_films}) add(page, data);
+  for (const auto add : {add_runs, add_key_numbers, add_differences, add_curves, add_videos}) add(page, data);
   if (data.has_images) {
     for (const auto add : {add_groups, add_classes, add_similarities, add_maps, add_neighbours}) add(page, data);
   }

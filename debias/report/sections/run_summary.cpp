@@ -128,8 +128,8 @@ std::string numbers_text(const ReportData& data) {
 std::string missing_text(const ReportData& data) {
   std::string out;
   for (const Part part :
-       {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours, Part::kFilm, Part::kSentenceTasks, Part::kNearestTexts}) {
-    const bool of_shown = part == Part::kFilm || part == Part::kNearestTexts;
+       {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours, Part::kVideo, Part::kSentenceTasks, Part::kNearestTexts}) {
+    const bool of_shown = part == Part::kVideo || part == Part::kNearestTexts;
     const MissingPart missing = missing_part(of_shown ? data.shown : data.runs, part);
     if (missing.words.empty()) continue;
     std::string commands = missing.commands;

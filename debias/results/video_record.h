@@ -14,22 +14,22 @@
 
 namespace debias {
 
-struct FilmStill {
+struct VideoStill {
   int64_t control_step = 0;
   double reward = 0;  // of the episode so far
 };
 
-struct FilmRecord {
+struct VideoRecord {
   std::string checkpoint;     // "last.safetensors"
   int64_t control_steps = 0;  // that its policy had been trained for
   int64_t seed = 0, episode = 0;
   double episode_return = 0;
   bool diverged = false;  // the simulation ended the episode early
-  std::vector<FilmStill> stills;
+  std::vector<VideoStill> stills;
 };
 
-constexpr const char* kFilmFolder = "evaluation/film";
-constexpr const char* kFilmFile = "film.json";
+constexpr const char* kVideoFolder = "evaluation/film";
+constexpr const char* kVideoFile = "film.json";
 constexpr int64_t kMostStills = 12;
 
 // True if the state after `step` of an episode's `steps` is kept: kMostStills of them, evenly apart, with the first and the last; all
@@ -38,8 +38,8 @@ bool is_still(int64_t step, int64_t steps);
 
 std::string still_name(size_t place);  // "01.png" of place 0
 
-Json to_json(const FilmRecord& film);
+Json to_json(const VideoRecord& video);
 // None if the run has no video. Data errors name the file.
-std::optional<FilmRecord> read_film(const std::string& run_folder);
+std::optional<VideoRecord> read_video(const std::string& run_folder);
 
 }  // namespace debias

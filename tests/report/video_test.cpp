@@ -1,5 +1,5 @@
-// Films of agents: what is kept of an episode, and what a page shows of it.
-#include "debias/results/film_record.h"
+// Videos of agents: what is kept of an episode, and what a page shows of it.
+#include "debias/results/video_record.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace film_test {
+namespace video_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -23,7 +23,7 @@ std::vector<int64_t> stills_of(int64_t steps) {
   return kept;
 }
 
-TEST(FilmRecord, KeepsTwelveStatesEvenlyApart) {
+TEST(VideoRecord, KeepsTwelveStatesEvenlyApart) {
   EXPECT_THAT(stills_of(50), ElementsAre(0, 4, 9, 13, 18, 22, 27, 31, 36, 40, 45, 50));
   EXPECT_THAT(stills_of(12), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12));
   EXPECT_THAT(stills_of(11), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
@@ -42,31 +42,31 @@ void write_agent_run(const std::string& folder) {
   std::filesystem::create_directories(folder + "/evaluation");
 }
 
-FilmRecord film_of(int64_t frames) {
-  FilmRecord film = {.checkpoint = "last.safetensors", .control_steps = 2000, .seed = 1, .episode_return = 12.25, .stills = {}};
-  for (int64_t i = 0; i < frames; ++i) film.stills.push_back({80 * i, 0.25 * static_cast<double>(i)});
-  return film;
+VideoRecord video_of(int64_t frames) {
+  VideoRecord video = {.checkpoint = "last.safetensors", .control_steps = 2000, .seed = 1, .episode_return = 12.25, .stills = {}};
+  for (int64_t i = 0; i < frames; ++i) video.stills.push_back({80 * i, 0.25 * static_cast<double>(i)});
+  return video;
 }
 
-void write_film(const std::string& folder, const FilmRecord& film, const std::string& png = "\x89PNG pixels") {
-  write_text(folder + "/evaluation/film/film.json", to_json(film).dump(2));
-  for (size_t i = 0; i < film.stills.size(); ++i) write_text(folder + "/evaluation/film/" + still_name(i), png);
+void write_video(const std::string& folder, const VideoRecord& video, const std::string& png = "\x89PNG pixels") {
+  write_text(folder + "/evaluation/film/film.json", to_json(video).dump(2));
+  for (size_t i = 0; i < video.stills.size(); ++i) write_text(folder + "/evaluation/film/" + still_name(i), png);
 }
 
-TEST_F(Reports, AFilmIsReadAsItWasWritten) {
-  FilmRecord film = film_of(3);
-  film.diverged = true;
-  write_film(run_path("run"), film);
-  const auto read = read_film(run_path("run"));
+TEST_F(Reports, AVideoIsReadAsItWasWritten) {
+  VideoRecord video = video_of(3);
+  video.diverged = true;
+  write_video(run_path("run"), video);
+  const auto read = read_video(run_path("run"));
   ASSERT_TRUE(read);
-  EXPECT_EQ(to_json(*read), to_json(film));
+  EXPECT_EQ(to_json(*read), to_json(video));
   EXPECT_EQ(read->stills.at(2).control_step, 160);
-  EXPECT_FALSE(read_film(run_path("nowhere")));
+  EXPECT_FALSE(read_video(run_path("nowhere")));
 }
 
-TEST_F(Reports, ShowAFilmsFramesWithTheirStepAndReward) {
+TEST_F(Reports, ShowAVideosFramesWithTheirStepAndReward) {
   write_agent_run(run_path("run"));
-  write_film(run_path("run"), film_of(12));
+  write_video(run_path("run"), video_of(12));
   const std::string page = html({"run"});
   const WellFormed parsed = well_formed(page);
   EXPECT_EQ(parsed.fault, "");
@@ -94,22 +94,22 @@ TEST_F(Reports, OfAgentsAloneHaveNothingThatAsksForClasses) {
   EXPECT_THAT(html({"encoder"}), Not(HasSubstr("Video</h2>")));
 }
 
-TEST_F(Reports, WithoutAFilmSayWhichCommandMakesOne) {
+TEST_F(Reports, WithoutAVideoSayWhichCommandMakesOne) {
   write_agent_run(run_path("run"));
   EXPECT_THAT(html({"run"}), HasSubstr("run: no frames of an episode; <code>debias rl play " + run_path("run") + "</code> adds them."));
   EXPECT_THAT(run_report_text(read({"run"})),
               HasSubstr("run: no frames of an episode; debias rl play " + run_path("run") + " would add them\n"));
 }
 
-TEST_F(Reports, AreMadeWhateverAFilmsFileHolds) {
+TEST_F(Reports, AreMadeWhateverAVideosFileHolds) {
   write_agent_run(run_path("run"));
-  const std::string whole = to_json(film_of(12)).dump();
-  auto old = to_json(film_of(2));
+  const std::string whole = to_json(video_of(12)).dump();
+  auto old = to_json(video_of(2));
   old.erase("checkpoint");
-  auto wrong = to_json(film_of(2));
+  auto wrong = to_json(video_of(2));
   wrong["stills"] = 3;
   for (const std::string& text :
-       {std::string(), std::string("[]"), whole.substr(0, whole.size() / 2), old.dump(), wrong.dump(), to_json(film_of(13)).dump()}) {
+       {std::string(), std::string("[]"), whole.substr(0, whole.size() / 2), old.dump(), wrong.dump(), to_json(video_of(13)).dump()}) {
     write_text(run_path("run") + "/evaluation/film/film.json", text);
     const std::string page = html({"run"});
     EXPECT_EQ(well_formed(page).fault, "");
@@ -119,15 +119,15 @@ TEST_F(Reports, AreMadeWhateverAFilmsFileHolds) {
   }
 }
 
-TEST_F(Reports, SayWhichFramesOfAFilmAreMissing) {
+TEST_F(Reports, SayWhichFramesOfAVideoAreMissing) {
   write_agent_run(run_path("run"));
-  write_film(run_path("run"), film_of(12));
-  const std::string film = run_path("run") + "/evaluation/film/";
-  std::filesystem::remove(film + "03.png");
-  std::filesystem::remove(film + "04.png");
-  std::filesystem::create_directory(film + "04.png");
-  write_text(film + "05.png", "<svg onload=\"alert(1)\">");
-  write_text(film + "06.png", "\x89PNG" + std::string(2 << 20, 'x'));
+  write_video(run_path("run"), video_of(12));
+  const std::string video = run_path("run") + "/evaluation/film/";
+  std::filesystem::remove(video + "03.png");
+  std::filesystem::remove(video + "04.png");
+  std::filesystem::create_directory(video + "04.png");
+  write_text(video + "05.png", "<svg onload=\"alert(1)\">");
+  write_text(video + "06.png", "\x89PNG" + std::string(2 << 20, 'x'));
   const std::string page = html({"run"});
   EXPECT_EQ(well_formed(page).fault, "");
   EXPECT_EQ(attributes(well_formed(page), "src").size(), 8u);
@@ -135,27 +135,27 @@ TEST_F(Reports, SayWhichFramesOfAFilmAreMissing) {
   EXPECT_THAT(page, Not(HasSubstr("onload")));
 }
 
-TEST_F(Reports, ThinLargeFilmsToKeepTheFileSmall) {
+TEST_F(Reports, ThinLargeVideosToKeepTheFileSmall) {
   write_agent_run(run_path("run"));
-  write_film(run_path("run"), film_of(12), "\x89PNG" + std::string(400'000, 'x'));
+  write_video(run_path("run"), video_of(12), "\x89PNG" + std::string(400'000, 'x'));
   const std::string page = html({"run"});
   EXPECT_LT(page.size(), 5'000'000u);
   EXPECT_THAT(page, HasSubstr("4 of 12 frames are shown, to keep the file small."));
   for (const int step : {0, 240, 560, 880}) EXPECT_THAT(page, HasSubstr(fmt::format("<figcaption>step {}<br/>", step)));
 }
 
-TEST_F(Reports, SayOfWhichPolicyAndEpisodeAFilmIs) {
+TEST_F(Reports, SayOfWhichPolicyAndEpisodeAVideoIs) {
   write_agent_run(run_path("run"));
-  FilmRecord film = film_of(2);
-  film.seed = 7;
-  film.control_steps = 1500;
-  film.diverged = true;
-  write_film(run_path("run"), film);
+  VideoRecord video = video_of(2);
+  video.seed = 7;
+  video.control_steps = 1500;
+  video.diverged = true;
+  write_video(run_path("run"), video);
   const std::string page = html({"run"});
   EXPECT_THAT(page, HasSubstr("episode 1 of the seed 7, played"));
   EXPECT_THAT(page, HasSubstr("It ended early, in a non-finite state, with a return of 12.25."));
   EXPECT_THAT(page, HasSubstr("Training has come to 2000 control steps since; <code>debias rl play " + run_path("run") + "</code>"));
 }
 
-}  // namespace film_test
+}  // namespace video_test
 }  // namespace debias
