@@ -31,7 +31,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/bayesian_weights.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -50,12 +49,6 @@ class BayesianOptions {
 
 ObjectiveResult bayesian(const ObjectiveInput& input, const BayesianOptions& options);
 ObjectiveResult bayesian(const at::Tensor& z, const BayesianOptions& options = {});
-
-class BayesianImpl : public ObjectiveModule<BayesianOptions, bayesian> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(Bayesian);
 
 ObjectiveEntry bayesian_entry();
 

@@ -14,7 +14,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -26,16 +25,6 @@ class BiasBalancedOptions {
 ObjectiveResult bias_balanced(const ObjectiveInput& input, const BiasBalancedOptions& options);
 // An undefined prior is counted from the batch.
 ObjectiveResult bias_balanced(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& bias, const at::Tensor& prior = {});
-
-class BiasBalancedImpl : public ObjectiveModule<BiasBalancedOptions, bias_balanced> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-  ObjectiveResult forward(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& bias) {
-    return bias_balanced(ObjectiveInput{.z = logits, .labels = labels, .bias = bias, .prior = prior}, options);
-  }
-  at::Tensor prior;  // [C, G]; undefined: counted from each batch
-};
-TORCH_MODULE(BiasBalanced);
 
 ObjectiveEntry bias_balanced_entry();
 

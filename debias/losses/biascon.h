@@ -16,7 +16,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -29,15 +28,6 @@ class BiasConOptions {
 
 ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options);
 ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const BiasConOptions& options = {});
-
-class BiasConImpl : public ObjectiveModule<BiasConOptions, biascon> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias) {
-    return biascon(z, labels, bias, options);
-  }
-};
-TORCH_MODULE(BiasCon);
 
 ObjectiveEntry biascon_entry();
 

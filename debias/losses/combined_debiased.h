@@ -20,7 +20,6 @@
 #include "debias/losses/debiased_negatives.h"
 #include "debias/losses/debiased_positives.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -43,12 +42,6 @@ class CombinedDebiasedOptions {
 
 ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options);
 ObjectiveResult combined_debiased(const at::Tensor& z, const CombinedDebiasedOptions& options = {}, const at::Tensor& labels = {});
-
-class CombinedDebiasedImpl : public ObjectiveModule<CombinedDebiasedOptions, combined_debiased> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(CombinedDebiased);
 
 ObjectiveEntry combined_debiased_entry();
 

@@ -9,7 +9,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -33,12 +32,6 @@ class CrossEntropyOptions {
 
 ObjectiveResult cross_entropy(const ObjectiveInput& input, const CrossEntropyOptions& options);
 ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const CrossEntropyOptions& options = {});
-
-class CrossEntropyImpl : public ObjectiveModule<CrossEntropyOptions, cross_entropy> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(CrossEntropy);
 
 ObjectiveEntry cross_entropy_entry();
 bool is_cross_entropy(const ObjectiveOptions& options);  // true for options of this entry

@@ -34,7 +34,6 @@
 #include "debias/losses/aggregation.h"
 #include "debias/losses/negatives_estimate.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -51,12 +50,6 @@ class DebiasedNegativesOptions {
 
 ObjectiveResult debiased_negatives(const ObjectiveInput& input, const DebiasedNegativesOptions& options);
 ObjectiveResult debiased_negatives(const at::Tensor& z, const DebiasedNegativesOptions& options = {}, const at::Tensor& labels = {});
-
-class DebiasedNegativesImpl : public ObjectiveModule<DebiasedNegativesOptions, debiased_negatives> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(DebiasedNegatives);
 
 // The losses of one pair of views. The sums must have the temperature and drop_false_negatives of these options.
 AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNegativesOptions& options);

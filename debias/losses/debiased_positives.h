@@ -37,7 +37,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/aggregation.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -70,12 +69,6 @@ class DebiasedPositivesOptions {
 
 ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options);
 ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesOptions& options = {}, const at::Tensor& labels = {});
-
-class DebiasedPositivesImpl : public ObjectiveModule<DebiasedPositivesOptions, debiased_positives> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(DebiasedPositives);
 
 // The losses of one pair of views. The sums must have the temperature and drop_false_negatives of these options.
 AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPositivesOptions& options);

@@ -20,7 +20,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -34,13 +33,6 @@ class EndOptions {
 
 ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options);
 ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options = {});
-
-class EndImpl : public ObjectiveModule<EndOptions, end> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias) { return end(z, labels, bias, options); }
-};
-TORCH_MODULE(End);
 
 ObjectiveEntry end_entry();
 

@@ -18,7 +18,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -32,12 +31,6 @@ class EpsInfoNceOptions {
 
 ObjectiveResult eps_infonce(const ObjectiveInput& input, const EpsInfoNceOptions& options);
 ObjectiveResult eps_infonce(const at::Tensor& z, const EpsInfoNceOptions& options = {});
-
-class EpsInfoNceImpl : public ObjectiveModule<EpsInfoNceOptions, eps_infonce> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(EpsInfoNce);
 
 ObjectiveEntry eps_infonce_entry();
 

@@ -21,7 +21,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/class_rows.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -37,12 +36,6 @@ class EpsSupConOptions {
 
 ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& options);
 ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels, const EpsSupConOptions& options = {});
-
-class EpsSupConImpl : public ObjectiveModule<EpsSupConOptions, eps_supcon> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(EpsSupCon);
 
 ObjectiveEntry eps_supcon_entry();
 

@@ -30,7 +30,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/class_rows.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -55,12 +54,6 @@ class EpsSupInfoNceOptions {
 
 ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceOptions& options);
 ObjectiveResult eps_supinfonce(const at::Tensor& z, const at::Tensor& labels, const EpsSupInfoNceOptions& options = {});
-
-class EpsSupInfoNceImpl : public ObjectiveModule<EpsSupInfoNceOptions, eps_supinfonce> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(EpsSupInfoNce);
 
 ObjectiveEntry eps_supinfonce_entry();
 

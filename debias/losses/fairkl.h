@@ -44,7 +44,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -97,15 +96,6 @@ class FairKlOptions {
 
 ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options);
 ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options = {});
-
-class FairKlImpl : public ObjectiveModule<FairKlOptions, fairkl> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias) {
-    return fairkl(z, labels, bias, options);
-  }
-};
-TORCH_MODULE(FairKl);
 
 ObjectiveEntry fairkl_entry();
 

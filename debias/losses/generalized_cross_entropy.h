@@ -13,7 +13,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -35,12 +34,6 @@ class GeneralizedCrossEntropyOptions {
 ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options);
 ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                           const GeneralizedCrossEntropyOptions& options = {});
-
-class GeneralizedCrossEntropyImpl : public ObjectiveModule<GeneralizedCrossEntropyOptions, generalized_cross_entropy> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(GeneralizedCrossEntropy);
 
 ObjectiveEntry generalized_cross_entropy_entry();
 

@@ -25,7 +25,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/negatives_estimate.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -42,12 +41,6 @@ class HardNegativesOptions {
 
 ObjectiveResult hard_negatives(const ObjectiveInput& input, const HardNegativesOptions& options);
 ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOptions& options = {});
-
-class HardNegativesImpl : public ObjectiveModule<HardNegativesOptions, hard_negatives> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(HardNegatives);
 
 ObjectiveEntry hard_negatives_entry();
 

@@ -18,7 +18,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -32,12 +31,6 @@ class InfoNceOptions {
 
 ObjectiveResult infonce(const ObjectiveInput& input, const InfoNceOptions& options);
 ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options = {}, const at::Tensor& labels = {});
-
-class InfoNceImpl : public ObjectiveModule<InfoNceOptions, infonce> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(InfoNce);
 
 ObjectiveEntry infonce_entry();
 

@@ -16,7 +16,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -32,12 +31,6 @@ ObjectiveResult large_margin_softmax(const ObjectiveInput& input, const LargeMar
 // norms is [N, C], or undefined: every logit is then at most `scale`.
 ObjectiveResult large_margin_softmax(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& norms,
                                      const LargeMarginSoftmaxOptions& options = {});
-
-class LargeMarginSoftmaxImpl : public ObjectiveModule<LargeMarginSoftmaxOptions, large_margin_softmax> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(LargeMarginSoftmax);
 
 ObjectiveEntry large_margin_softmax_entry();
 

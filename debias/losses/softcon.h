@@ -20,7 +20,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -33,15 +32,6 @@ class SoftConOptions {
 
 ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options);
 ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& features, const SoftConOptions& options = {});
-
-class SoftConImpl : public ObjectiveModule<SoftConOptions, softcon> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& features) {
-    return softcon(z, labels, features, options);
-  }
-};
-TORCH_MODULE(SoftCon);
 
 ObjectiveEntry softcon_entry();
 

@@ -20,7 +20,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -41,12 +40,6 @@ class SupConOptions {
 
 ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options);
 ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupConOptions& options = {});
-
-class SupConImpl : public ObjectiveModule<SupConOptions, supcon> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(SupCon);
 
 ObjectiveEntry supcon_entry();
 

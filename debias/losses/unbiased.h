@@ -17,7 +17,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/objective_module.h"
 
 namespace debias {
 
@@ -39,12 +38,6 @@ class UnbiasedOptions {
 
 ObjectiveResult unbiased(const ObjectiveInput& input, const UnbiasedOptions& options);
 ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options = {});
-
-class UnbiasedImpl : public ObjectiveModule<UnbiasedOptions, unbiased> {
- public:
-  using ObjectiveModule::ObjectiveModule;
-};
-TORCH_MODULE(Unbiased);
 
 ObjectiveEntry unbiased_entry();
 

@@ -114,12 +114,5 @@ TEST(BiasBalancedErrors, AreNamed) {
   EXPECT_EQ(changed([](auto& bad) { bad.prior = prior() - 0.2; }), ErrorKind::kData);
 }
 
-TEST(BiasBalancedModule, ComputesWhatTheFunctionDoes) {
-  BiasBalanced module;
-  module->prior = prior();
-  EXPECT_EQ(module(row(), integers({1}), integers({0})).value.item<double>(),
-            bias_balanced(row(), integers({1}), integers({0}), prior()).value.item<double>());
-}
-
 }  // namespace bias_balanced_test
 }  // namespace debias

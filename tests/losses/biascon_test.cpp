@@ -107,10 +107,5 @@ TEST(BiasCon, MissingLabelsAndBiasAreRefused) {
   EXPECT_THROW(biascon(two_views(), classes(), integers({0, 1})), Error);
 }
 
-TEST(BiasCon, ModuleIsTheFunction) {
-  BiasCon module(Options().temperature(0.1));
-  EXPECT_NEAR(value(module(two_views(), classes(), biases())), 6.624614383, 6e-10);
-}
-
 }  // namespace biascon_test
 }  // namespace debias

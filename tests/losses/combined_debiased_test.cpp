@@ -178,8 +178,6 @@ TEST(CombinedDebiased, RefusesWhatItCannotDo) {
   EXPECT_NE(message(CombinedDebiasedOptions().mix(1.01)).find("[0, 1]"), std::string::npos);
   EXPECT_NE(message(CombinedDebiasedOptions().mix(-0.01)).find("[0, 1]"), std::string::npos);
   EXPECT_NE(message(CombinedDebiasedOptions().drop_false_negatives(true)).find("needs labels"), std::string::npos);
-  const auto options = CombinedDebiasedOptions().mix(0.9);
-  EXPECT_EQ(CombinedDebiased(options)(kTwo).value.item<double>(), value(combined_debiased(kTwo, options)));
 }
 
 }  // namespace combined_debiased_test

@@ -207,11 +207,5 @@ TEST(EndErrors, AreNamed) {
   EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = colours()}, EndOptions().beta(-1)), ErrorKind::kUsage);
 }
 
-TEST(EndModule, ComputesWhatTheFunctionDoes) {
-  const at::Tensor z = random_embeddings(4, 2, 3, 1);
-  EXPECT_EQ(End(EndOptions().alpha(2))(z, classes(), colours()).value.item<double>(),
-            end(z, classes(), colours(), EndOptions().alpha(2)).value.item<double>());
-}
-
 }  // namespace end_test
 }  // namespace debias

@@ -110,11 +110,5 @@ TEST(EpsInfoNce, BadOptionsAreRefused) {
   EXPECT_THROW(eps_infonce(z.slice(1, 0, 1)), Error);
 }
 
-TEST(EpsInfoNce, ModuleIsTheFunction) {
-  EpsInfoNce module(margin(0.7));
-  const at::Tensor z = random_embeddings(3, 2, 4, 1);
-  EXPECT_EQ(value(module(z)), value(eps_infonce(z, margin(0.7))));
-}
-
 }  // namespace eps_infonce_test
 }  // namespace debias

@@ -111,10 +111,5 @@ TEST(EpsSupCon, BadOptionsAreRefused) {
   EXPECT_THROW(eps_supcon(two_views(), {}), Error);
 }
 
-TEST(EpsSupCon, ModuleIsTheFunction) {
-  EpsSupCon module(Options().add_epsilon(false));
-  EXPECT_NEAR(value(module(two_views(), classes())), 4.470993856 - 0.25, 6e-10);
-}
-
 }  // namespace eps_supcon_test
 }  // namespace debias

@@ -266,10 +266,5 @@ TEST(EpsSupInfoNce, BadOptionsAreRefused) {
   EXPECT_THROW(eps_supinfonce(two_views(), {}), Error);
 }
 
-TEST(EpsSupInfoNce, ModuleIsTheFunction) {
-  EpsSupInfoNce module(Options().form(EpsForm::kIn));
-  EXPECT_NEAR(value(module(two_views(), classes())), -1.307723828, 6e-10);
-}
-
 }  // namespace eps_supinfonce_test
 }  // namespace debias

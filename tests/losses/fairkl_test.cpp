@@ -413,11 +413,5 @@ TEST(FairKlErrors, AreNamed) {
   EXPECT_EQ(refusal(good, mode(FairKlMode::kStats).kld(-1)), ErrorKind::kUsage);
 }
 
-TEST(FairKlModule, ComputesWhatTheFunctionDoes) {
-  const Batch b = batch(5, 2, 3, false);
-  EXPECT_EQ(FairKl(mode(FairKlMode::kStats))(b.z, b.labels, b.bias).value.item<double>(),
-            fairkl(b.z, b.labels, b.bias, mode(FairKlMode::kStats)).value.item<double>());
-}
-
 }  // namespace fairkl_test
 }  // namespace debias

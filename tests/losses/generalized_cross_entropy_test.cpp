@@ -77,10 +77,5 @@ TEST(GeneralizedCrossEntropy, BadInputIsRefused) {
   EXPECT_THROW(generalized_cross_entropy(logits(), integers({0, 4, 0, 0, 0, 0})), Error);
 }
 
-TEST(GeneralizedCrossEntropy, ModuleComputesWhatTheFunctionDoes) {
-  EXPECT_EQ(GeneralizedCrossEntropy(Options().q(0.5))(logits(), labels()).value.item<double>(),
-            generalized_cross_entropy(logits(), labels(), Options().q(0.5)).value.item<double>());
-}
-
 }  // namespace generalized_cross_entropy_test
 }  // namespace debias

@@ -142,11 +142,5 @@ TEST(LargeMarginSoftmax, BadInputIsRefusedInOneLine) {
   EXPECT_NE(message(linear.norms(), Options().blend(-1)).find("blend"), std::string::npos);
 }
 
-TEST(LargeMarginSoftmax, ModuleComputesWhatTheFunctionDoes) {
-  const at::Tensor logits = random_linear().logits();
-  EXPECT_EQ(LargeMarginSoftmax(Options().margin(3))(logits, labels()).value.item<double>(),
-            large_margin_softmax(logits, labels(), {}, Options().margin(3)).value.item<double>());
-}
-
 }  // namespace large_margin_softmax_test
 }  // namespace debias

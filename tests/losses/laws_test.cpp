@@ -146,15 +146,6 @@ TEST(Laws, BaseTemperatureRescales) {
   EXPECT_LT(largest_difference(scaled.per_anchor, 5 * plain.per_anchor), 1e-12);
 }
 
-TEST(Laws, ModulesComputeWhatTheFunctionsDo) {
-  const at::Tensor z = random_embeddings(4, 2, 4, 3), labels = integers({0, 1, 0, 1});
-  EXPECT_EQ(InfoNce(InfoNceOptions().temperature(0.2))(z).value.item<double>(),
-            infonce(z, InfoNceOptions().temperature(0.2)).value.item<double>());
-  EXPECT_EQ(Unbiased()(z, labels).value.item<double>(), unbiased(z, labels).value.item<double>());
-  EXPECT_EQ(DebiasedNegatives()(z).value.item<double>(), debiased_negatives(z).value.item<double>());
-  EXPECT_EQ(DebiasedPositives()(z).value.item<double>(), debiased_positives(z).value.item<double>());
-}
-
 // The edges. Every case must be finite; the values below are worked by hand.
 
 std::vector<std::function<ObjectiveResult(const at::Tensor&, double)>> everything(const at::Tensor& labels) {

@@ -138,10 +138,5 @@ TEST(SoftCon, BadInputIsRefused) {
   EXPECT_EQ(refusal(classes(), g), ErrorKind::kData);
 }
 
-TEST(SoftCon, ModuleIsTheFunction) {
-  SoftCon module(Options().temperature(0.1));
-  EXPECT_NEAR(value(module(two_views(), classes(), one_hot({0, 1, 0, 1}))), 6.624614383, 6e-10);
-}
-
 }  // namespace softcon_test
 }  // namespace debias

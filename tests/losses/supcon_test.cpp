@@ -126,10 +126,5 @@ TEST(SupCon, OneViewWithoutLabelsIsRefused) {
   EXPECT_THROW(supcon(two_views(), classes(), SupConOptions().temperature(0)), Error);
 }
 
-TEST(SupCon, ModuleIsTheFunction) {
-  SupCon module(SupConOptions().form(SupConForm::kIn));
-  EXPECT_NEAR(value(module(two_views(), classes())), 1.109880354, 6e-10);
-}
-
 }  // namespace supcon_test
 }  // namespace debias
