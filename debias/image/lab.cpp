@@ -36,8 +36,4 @@ void convert_to_lab(ViewFrame& frame) {
   });
 }
 
-void convert_to_lab(Image& image) {
-  through_frame(image, [](ViewFrame& frame) { convert_to_lab(frame); });
-}
-
 }  // namespace debias

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "debias/image/image.h"
 #include "debias/image/view_frame.h"
 
 namespace debias {
@@ -15,7 +14,6 @@ std::array<double, 3> lab_of(const uint8_t* rgb);
 // Pixels become round(2.55 L), round(a + 128), round(b + 128); a frame has the values before rounding as well, so that a view that ends
 // here loses nothing. A usage error for images of one channel.
 void convert_to_lab(ViewFrame& frame);
-void convert_to_lab(Image& image);
 
 // Normalisation of such pixels, of values in [0, 1]: middle and half width of the range that each coordinate has over all sRGB colours.
 // Source: HobbitLong/CMC, train_CMC.py (mean and std for Lab: L in [0, 100], a in [-86.183, 98.233], b in [-107.857, 94.478]).

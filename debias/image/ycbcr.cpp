@@ -11,8 +11,4 @@ std::array<double, 3> ycbcr_of(const uint8_t* rgb) {
 
 void convert_to_ycbcr(ViewFrame& frame) { convert_colours(frame, "rgb_to_ycbcr", ycbcr_of); }
 
-void convert_to_ycbcr(Image& image) {
-  through_frame(image, [](ViewFrame& frame) { convert_to_ycbcr(frame); });
-}
-
 }  // namespace debias

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "debias/image/image.h"
 #include "debias/image/view_frame.h"
 
 namespace debias {
@@ -15,7 +14,6 @@ std::array<double, 3> ycbcr_of(const uint8_t* rgb);
 // Pixels become these numbers, rounded; a frame has the values before rounding as well, so that a view that ends here loses nothing. A
 // usage error for images of one channel.
 void convert_to_ycbcr(ViewFrame& frame);
-void convert_to_ycbcr(Image& image);
 
 // Normalisation of such pixels, of values in [0, 1]. Source: HobbitLong/CMC, train_CMC.py (mean and std for YCbCr, of the numbers above).
 constexpr std::array<double, 3> kYcbcrMean = {116.151 / 255, 121.080 / 255, 132.342 / 255};

@@ -20,11 +20,6 @@ at::Tensor tiled(const at::Tensor& keys, int64_t views) { return keys.defined() 
 
 }  // namespace
 
-at::Tensor PairKeys::false_negatives() const {
-  const at::Tensor known_same = label.unsqueeze(1).eq(label.unsqueeze(0)).logical_and_(label.ge(0).unsqueeze(1));
-  return known_same.logical_and_(sample.unsqueeze(1).ne(sample.unsqueeze(0)));
-}
-
 PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objective) {
   const int64_t samples = input.z.size(0);
   const at::Device device = input.z.device();

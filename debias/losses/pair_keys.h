@@ -17,9 +17,6 @@ struct PairKeys {
   at::Tensor sample;  // int64 [rows]
   at::Tensor label;   // int64 [rows]; undefined when the input has none
   at::Tensor bias;    // int64 [rows]; undefined when the input has none
-
-  // bool [rows, rows]: different samples of one known class, the false negatives of an objective without labels. Needs labels.
-  at::Tensor false_negatives() const;
 };
 
 // The keys of `views` views of the input's B samples. `objective` names the caller in messages.

@@ -120,18 +120,14 @@ std::optional<RankFailure> read_failure(c10d::Store& store) {
 
 struct LocalMeeting::State {
   c10::intrusive_ptr<c10d::TCPStore> server;
-  StorePointer keys;
 };
 
 LocalMeeting::LocalMeeting() : state_(std::make_unique<State>()) {
   state_->server = open_port("127.0.0.1", 0, true, std::chrono::minutes(1));
-  state_->keys = c10::make_intrusive<c10d::PrefixStore>("debias/0", state_->server);
 }
 
 LocalMeeting::~LocalMeeting() = default;
 
 uint16_t LocalMeeting::port() const { return state_->server->getPort(); }
-
-std::optional<RankFailure> LocalMeeting::failure() const { return read_failure(*state_->keys); }
 
 }  // namespace debias

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "debias/core/error.h"
@@ -52,7 +51,6 @@ class LocalMeeting {
   LocalMeeting();
   ~LocalMeeting();
   uint16_t port() const;
-  std::optional<RankFailure> failure() const;  // what the first process to fail said
 
  private:
   struct State;

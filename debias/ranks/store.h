@@ -1,6 +1,7 @@
 // The keys and values that the processes share, as c10d has them; for the sources of this folder alone, since its headers take long.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 

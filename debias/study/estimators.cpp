@@ -88,8 +88,4 @@ Estimates AnchorEstimators::operator()(const AnchorValues& anchor) const {
   return out;
 }
 
-double contrastive_loss(double positive, double estimate, int64_t negatives) {
-  return std::log1p(static_cast<double>(negatives) * estimate / positive);
-}
-
 }  // namespace debias

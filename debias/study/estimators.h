@@ -96,7 +96,4 @@ double tilted_mean(std::span<const double> values, double beta);
 // sum v x / sum v with v = weights(rank) x^beta; tied values share the largest rank. 0 / 0 is the tilted mean, as in the objective.
 double ranked_mean(std::span<const double> ascending, std::span<const double> weights, double beta);
 
-// -log[p / (p + N g)] and log(1 + N tau_plus P- / num): the losses of those estimates.
-double contrastive_loss(double positive, double estimate, int64_t negatives);
-
 }  // namespace debias
