@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes python/debias/__init__.pyi, the types of the package, from the table of objectives; --check: says whether it is up to date."""
+"""Writes the losses of python/debias/__init__.pyi from the table of objectives; --check: says whether they are up to date."""
 
 import json
 import pathlib
@@ -9,119 +9,10 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "python" / "debias"
 ACRONYMS = {"infonce": "InfoNCE", "supinfonce": "SupInfoNCE", "supcon": "SupCon", "biascon": "BiasCon", "softcon": "SoftCon", "fairkl": "FairKL",
             "end": "EnD"}
 
-HEAD = '''# Written by scripts/python_stubs.py.
-from typing import Any, Callable, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
-
-import numpy as np
-import torch
-from torch import Tensor
-
-from . import metrics as metrics, prior as prior
-from ._program import ProgramError as ProgramError, ProgramNotFound as ProgramNotFound
-from .commands import audit as audit, embed as embed, evaluate as evaluate, fix as fix, report as report, train as train
-from .feature_table import FeatureTable as FeatureTable
-from .results import (Audit as Audit, Candidate as Candidate, Evaluation as Evaluation, Evaluations as Evaluations,
-                      FixedFeatures as FixedFeatures, Report as Report)
-from .run_folder import Run as Run
-
-__version__: str
-
-_Integers = Union[Tensor, "np.ndarray[Any, Any]", Sequence[int], range]
-_Numbers = Union[Tensor, "np.ndarray[Any, Any]", Sequence[Sequence[float]]]
-_Encoder = Union[torch.nn.Module, Callable[..., Tensor]]
-
-def about() -> dict[str, Any]: ...
-def class_name(objective: str) -> str: ...
-def gather(tensor: Tensor, group: Any = ...) -> Tensor: ...
-def objectives() -> list[dict[str, Any]]: ...
-
-class Diagnostics(NamedTuple):
-    anchors: int
-    anchors_used: int
-    clamped: int
-    min_estimate: Optional[float]
-    effective_sample_size: Optional[float]
-    engine: str
-    @property
-    def fused(self) -> bool: ...
-
-Evidence = Diagnostics
-
-_Self = TypeVar("_Self", bound="Objective")
-
-class Objective(torch.nn.Module):
-    options: dict[str, Any]
-    reduction: Literal["mean", "sum", "none"]
-    gather_distributed: bool
-    normalize: bool
-    engine: Literal["auto", "fused", "blocked", "dense"]
-    memory_budget: int
-    def set(self: _Self, **options: Any) -> _Self: ...
-    @property
-    def diagnostics(self) -> Optional[Diagnostics]: ...
-    @property
-    def evidence(self) -> Optional[Diagnostics]: ...
-    @property
-    def per_anchor(self) -> Optional[Tensor]: ...
-    @property
-    def anchors(self) -> Optional[int]: ...
-    @property
-    def anchors_used(self) -> Optional[int]: ...
-    @property
-    def clamped(self) -> Optional[int]: ...
-    @property
-    def min_estimate(self) -> Optional[float]: ...
-    @property
-    def effective_sample_size(self) -> Optional[float]: ...
-    @property
-    def fused(self) -> Optional[bool]: ...
-
-class _LabelFree(Objective):
-    def __call__(self, *views: Tensor, labels: Optional[_Integers] = ..., ids: Optional[_Integers] = ..., keys: Optional[Tensor] = ...,
-                 key_labels: Optional[_Integers] = ..., key_ids: Optional[_Integers] = ...,
-                 temperature: Union[float, Tensor, None] = ...) -> Tensor: ...
-
-class _Supervised(Objective):
-    def __call__(self, features: Union[Tensor, Sequence[Tensor]], labels: Optional[_Integers] = ..., bias_labels: Optional[_Integers] = ...,
-                 weights: Optional[_Numbers] = ..., *, ids: Optional[_Integers] = ..., keys: Optional[Tensor] = ...,
-                 key_labels: Optional[_Integers] = ..., key_ids: Optional[_Integers] = ...,
-                 temperature: Union[float, Tensor, None] = ...) -> Tensor: ...
-
-class _OnLogits(Objective):
-    def __call__(self, logits: Tensor, labels: _Integers, bias_labels: Optional[_Integers] = ..., prior: Optional[_Numbers] = ...) -> Tensor: ...
-
-class TwoTowerLoss(torch.nn.Module):
-    objective: Literal["infonce", "debiased_negatives", "hard_negatives", "bayesian", "siglip"]
-    tau_plus: Optional[float]
-    beta: float
-    alpha: float
-    drop_above: Optional[float]
-    logit_scale: Any
-    def __init__(self, objective: Literal["infonce", "debiased_negatives", "hard_negatives", "bayesian", "siglip"] = ..., *,
-                 tau_plus: Optional[float] = ..., beta: float = ..., alpha: float = ..., drop_above: Optional[float] = ...,
-                 logit_scale: Union[float, Tensor] = ..., gather_distributed: bool = ..., engine: Literal["auto", "dense", "blocked"] = ...,
-                 memory_budget: int = ...) -> None: ...
-    def __call__(self, image: Tensor, text: Tensor, *, logit_scale: Union[float, Tensor, None] = ...,
-                 logit_bias: Union[float, Tensor, None] = ..., ids: Optional[_Integers] = ..., labels: Optional[_Integers] = ...,
-                 targets: Optional[_Numbers] = ..., guide: Optional[Tuple[Tensor, Tensor]] = ...) -> Tensor: ...
-    @property
-    def diagnostics(self) -> Optional[Diagnostics]: ...
-    @property
-    def evidence(self) -> Optional[Diagnostics]: ...
-    @property
-    def per_anchor(self) -> Optional[Tensor]: ...
-
-class CachedStep:
-    encode: Any
-    loss: Callable[..., Any]
-    chunk: int
-    def __init__(self, encode: Union[_Encoder, Sequence[_Encoder]], loss: Callable[..., Any], chunk: int = ...) -> None: ...
-    def __call__(self, *inputs: Tensor, **keywords: Any) -> Tensor: ...
-'''
-
-COMMON = '''variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...'''
+MARK = "# The losses, as scripts/python_stubs.py writes them.\n"
+COMMON = ['variant: Literal["stable", "paper", "authors", None] = ...', 'reduction: Literal["mean", "sum", "none"] = ...',
+          "gather_distributed: bool = ...", "normalize: bool = ...", 'engine: Literal["auto", "fused", "blocked", "dense"] = ...',
+          "memory_budget: int = ..."]
 
 
 def class_name(objective):
@@ -140,23 +31,36 @@ def type_of(option):
     return 'Union[float, Literal["none"], None]' if option["type"].endswith("or none") else "float"
 
 
+def filled(start, arguments, end):
+    """`start`, the arguments and `end` in lines of at most 140 characters, broken between arguments."""
+    lines = [start]
+    for argument in arguments:
+        text = argument + (end if argument is arguments[-1] else ", ")
+        if len(lines[-1] + text.rstrip()) > 140:
+            lines.append(" " * len(start))
+        lines[-1] += text
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def stub_of(entry):
     base = "_OnLogits" if entry["kind"] == "logits" else "_Supervised" if entry["min_views"] == 1 else "_LabelFree"
     options = entry["options"]
     first = [f"{option['name']}: {type_of(option)} = ..." for option in options if option["name"] == "temperature"]
     others = [f"{option['name']}: {type_of(option)} = ..." for option in options if option["name"] != "temperature"]
-    arguments = ",\n                 ".join(["self", *first, "*", *others, COMMON])
     attributes = "".join(f"    {option['name']}: {'Any' if option['name'] == 'temperature' else type_of(option)}\n" for option in options)
-    return f"class {class_name(entry['name'])}({base}):\n{attributes}    def __init__({arguments}) -> None: ...\n"
+    made = filled("    def __init__(", ["self", *first, "*", *others, *COMMON], ") -> None: ...")
+    return f"class {class_name(entry['name'])}({base}):\n{attributes}{made}\n"
 
 
-def written():
+def written(stub):
+    """The stub with the losses of the table behind the mark."""
     table = json.loads((PACKAGE / "objectives.json").read_text())
-    return HEAD + "\n" + "\n".join(map(stub_of, table))
+    return stub[:stub.index(MARK)] + MARK + "\n" + "\n".join(map(stub_of, table))
 
 
 if __name__ == "__main__":
     path = PACKAGE / "__init__.pyi"
+    stub = path.read_text()
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if path.read_text() == written() else f"{path.name} is not what scripts/python_stubs.py writes; run it")
-    path.write_text(written())
+        sys.exit(0 if stub == written(stub) else f"{path.name} is not what scripts/python_stubs.py writes; run it")
+    path.write_text(written(stub))

@@ -1,4 +1,3 @@
-# Written by scripts/python_stubs.py.
 from typing import Any, Callable, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
@@ -107,31 +106,25 @@ class CachedStep:
     def __init__(self, encode: Union[_Encoder, Sequence[_Encoder]], loss: Callable[..., Any], chunk: int = ...) -> None: ...
     def __call__(self, *inputs: Tensor, **keywords: Any) -> Tensor: ...
 
+# The losses, as scripts/python_stubs.py writes them.
+
 class InfoNCELoss(_LabelFree):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
     drop_false_negatives: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 drop_false_negatives: bool = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 drop_false_negatives: bool = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class UnbiasedLoss(_LabelFree):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
     negatives: Literal["rescale", "drop"]
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 negatives: Literal["rescale", "drop"] = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 negatives: Literal["rescale", "drop"] = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class DebiasedNegativesLoss(_LabelFree):
     temperature: Any
@@ -140,14 +133,9 @@ class DebiasedNegativesLoss(_LabelFree):
     clamp: Literal["floor", "fallback", "positive", "none"]
     aggregation: Literal["grouping", "pairs"]
     drop_false_negatives: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 tau_plus: float = ...,
-                 clamp: Literal["floor", "fallback", "positive", "none"] = ...,
-                 aggregation: Literal["grouping", "pairs"] = ...,
-                 drop_false_negatives: bool = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 tau_plus: float = ..., clamp: Literal["floor", "fallback", "positive", "none"] = ...,
+                 aggregation: Literal["grouping", "pairs"] = ..., drop_false_negatives: bool = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -160,15 +148,9 @@ class DebiasedPositivesLoss(_LabelFree):
     guard: Literal["floor", "fallback", "none"]
     aggregation: Literal["grouping", "pairs"]
     drop_false_negatives: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 tau_plus: float = ...,
-                 form: Literal["eq12", "sum", "final"] = ...,
-                 guard: Literal["floor", "fallback", "none"] = ...,
-                 aggregation: Literal["grouping", "pairs"] = ...,
-                 drop_false_negatives: bool = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 tau_plus: float = ..., form: Literal["eq12", "sum", "final"] = ..., guard: Literal["floor", "fallback", "none"] = ...,
+                 aggregation: Literal["grouping", "pairs"] = ..., drop_false_negatives: bool = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -183,17 +165,10 @@ class CombinedDebiasedLoss(_LabelFree):
     guard: Literal["floor", "fallback", "none"]
     aggregation: Literal["grouping", "pairs"]
     drop_false_negatives: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 mix: float = ...,
-                 tau_plus: float = ...,
-                 clamp: Literal["floor", "fallback", "positive", "none"] = ...,
-                 form: Literal["eq12", "sum", "final"] = ...,
-                 guard: Literal["floor", "fallback", "none"] = ...,
-                 aggregation: Literal["grouping", "pairs"] = ...,
-                 drop_false_negatives: bool = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 mix: float = ..., tau_plus: float = ..., clamp: Literal["floor", "fallback", "positive", "none"] = ...,
+                 form: Literal["eq12", "sum", "final"] = ..., guard: Literal["floor", "fallback", "none"] = ...,
+                 aggregation: Literal["grouping", "pairs"] = ..., drop_false_negatives: bool = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -205,17 +180,11 @@ class HardNegativesLoss(_LabelFree):
     beta: float
     clamp: Literal["floor", "fallback", "positive", "none"]
     detach_weights: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 tau_plus: float = ...,
-                 beta: float = ...,
-                 clamp: Literal["floor", "fallback", "positive", "none"] = ...,
-                 detach_weights: bool = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 tau_plus: float = ..., beta: float = ..., clamp: Literal["floor", "fallback", "positive", "none"] = ...,
+                 detach_weights: bool = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class BayesianLoss(_LabelFree):
     temperature: Any
@@ -226,45 +195,29 @@ class BayesianLoss(_LabelFree):
     beta: float
     stabilize: bool
     detach_weights: bool
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 form: Literal["corrected", "paper", "authors"] = ...,
-                 tau_plus: float = ...,
-                 alpha: float = ...,
-                 beta: float = ...,
-                 stabilize: bool = ...,
-                 detach_weights: bool = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 form: Literal["corrected", "paper", "authors"] = ..., tau_plus: float = ..., alpha: float = ..., beta: float = ...,
+                 stabilize: bool = ..., detach_weights: bool = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class SupConLoss(_Supervised):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
     form: Literal["out", "in"]
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 form: Literal["out", "in"] = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 form: Literal["out", "in"] = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class EpsInfoNCELoss(_LabelFree):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
     epsilon: float
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 epsilon: float = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 epsilon: float = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class EpsSupInfoNCELoss(_Supervised):
     temperature: Any
@@ -273,17 +226,11 @@ class EpsSupInfoNCELoss(_Supervised):
     form: Literal["c", "a", "b", "d", "in"]
     over_positives: Literal["mean", "sum"]
     log_eps: float
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 epsilon: float = ...,
-                 form: Literal["c", "a", "b", "d", "in"] = ...,
-                 over_positives: Literal["mean", "sum"] = ...,
-                 log_eps: float = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 epsilon: float = ..., form: Literal["c", "a", "b", "d", "in"] = ..., over_positives: Literal["mean", "sum"] = ...,
+                 log_eps: float = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class EpsSupConLoss(_Supervised):
     temperature: Any
@@ -291,13 +238,8 @@ class EpsSupConLoss(_Supervised):
     epsilon: float
     add_epsilon: bool
     over_positives: Literal["mean", "sum"]
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
-                 epsilon: float = ...,
-                 add_epsilon: bool = ...,
-                 over_positives: Literal["mean", "sum"] = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
+                 epsilon: float = ..., add_epsilon: bool = ..., over_positives: Literal["mean", "sum"] = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -305,10 +247,7 @@ class EpsSupConLoss(_Supervised):
 class BiasConLoss(_Supervised):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -316,10 +255,7 @@ class BiasConLoss(_Supervised):
 class SoftConLoss(_Supervised):
     temperature: Any
     base_temperature: Union[float, Literal["none"], None]
-    def __init__(self,
-                 temperature: Union[float, Tensor] = ...,
-                 *,
-                 base_temperature: Union[float, Literal["none"], None] = ...,
+    def __init__(self, temperature: Union[float, Tensor] = ..., *, base_temperature: Union[float, Literal["none"], None] = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -331,52 +267,35 @@ class FairKLLoss(_Supervised):
     empty: Literal["auto", "skip", "zero"]
     variance_floor: float
     normaliser: Literal["weights", "batch"]
-    def __init__(self,
-                 *,
-                 mode: Literal["authors", "mean", "stats", "kl", "jeffreys", "lognormal"] = ...,
-                 kld: float = ...,
-                 pooling: Literal["batch", "anchor"] = ...,
-                 empty: Literal["auto", "skip", "zero"] = ...,
-                 variance_floor: float = ...,
-                 normaliser: Literal["weights", "batch"] = ...,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
-                 gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
-                 memory_budget: int = ...) -> None: ...
+    def __init__(self, *, mode: Literal["authors", "mean", "stats", "kl", "jeffreys", "lognormal"] = ..., kld: float = ...,
+                 pooling: Literal["batch", "anchor"] = ..., empty: Literal["auto", "skip", "zero"] = ..., variance_floor: float = ...,
+                 normaliser: Literal["weights", "batch"] = ..., variant: Literal["stable", "paper", "authors", None] = ...,
+                 reduction: Literal["mean", "sum", "none"] = ..., gather_distributed: bool = ..., normalize: bool = ...,
+                 engine: Literal["auto", "fused", "blocked", "dense"] = ..., memory_budget: int = ...) -> None: ...
 
 class EnDLoss(_Supervised):
     alpha: float
     beta: float
     full_pairs: bool
-    def __init__(self,
-                 *,
-                 alpha: float = ...,
-                 beta: float = ...,
-                 full_pairs: bool = ...,
+    def __init__(self, *, alpha: float = ..., beta: float = ..., full_pairs: bool = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
 
 class CrossEntropyLoss(_OnLogits):
-    def __init__(self,
-                 *,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
+    def __init__(self, *, variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
 
 class BiasBalancedLoss(_OnLogits):
-    def __init__(self,
-                 *,
-                 variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
+    def __init__(self, *, variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
 
 class GeneralizedCrossEntropyLoss(_OnLogits):
     q: float
     form: Literal["standard", "lff"]
-    def __init__(self,
-                 *,
-                 q: float = ...,
-                 form: Literal["standard", "lff"] = ...,
+    def __init__(self, *, q: float = ..., form: Literal["standard", "lff"] = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
@@ -385,11 +304,7 @@ class LargeMarginSoftmaxLoss(_OnLogits):
     margin: int
     blend: float
     scale: float
-    def __init__(self,
-                 *,
-                 margin: int = ...,
-                 blend: float = ...,
-                 scale: float = ...,
+    def __init__(self, *, margin: int = ..., blend: float = ..., scale: float = ...,
                  variant: Literal["stable", "paper", "authors", None] = ..., reduction: Literal["mean", "sum", "none"] = ...,
                  gather_distributed: bool = ..., normalize: bool = ..., engine: Literal["auto", "fused", "blocked", "dense"] = ...,
                  memory_budget: int = ...) -> None: ...
