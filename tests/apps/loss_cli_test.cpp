@@ -99,6 +99,28 @@ TEST_F(LossCli, EveryObjectiveItsAliasesAndOptions) {
   EXPECT_NEAR(positives["loss"].get<double>(), 0.401999982, 1e-9);
   EXPECT_NEAR(positives["min_estimate"].get<double>(), 1.362632789, 1e-9);
   EXPECT_NEAR(json("debiased_positives", {"--variant", "authors"})["loss"].get<double>(), 0.267143144, 1e-9);
+  write_integers("b.npy", {0, 1, 0, 1});
+  const std::vector<std::pair<std::string, double>> others = {{"combined_debiased", (0.500208463 + 0.401999982) / 2},
+                                                              {"hard_negatives", 0.986783941},
+                                                              {"supcon", 4.467883819},
+                                                              {"eps_supinfonce", 1.046384966},
+                                                              {"eps_supcon", 4.470993856},
+                                                              {"biascon", 9.348632186}};
+  for (const auto& [objective, value] : others) {
+    const Json found = json(objective, {"--labels", folder_ / "y.npy", "--bias", folder_ / "b.npy"});
+    EXPECT_NEAR(found["loss"].get<double>(), value, 1e-8) << objective;
+  }
+}
+
+TEST_F(LossCli, LogitsTakeAPrior) {
+  write("logits.npy", {1, -0.5, 0.25}, {1, 3});
+  write("prior.npy", {0.7, 0.2, 0.1}, {3, 1});
+  write_integers("one.npy", {1});
+  write_integers("zero.npy", {0});
+  const std::vector<std::string> label = {"--labels", folder_ / "one.npy"};
+  const auto prior = with(label, {"--bias", folder_ / "zero.npy", "--prior", folder_ / "prior.npy"});
+  EXPECT_NEAR(json("bias_balanced", prior, "logits.npy")["loss"].get<double>(), 2.876070633, 1e-8);
+  EXPECT_NEAR(json("ce", label, "logits.npy")["loss"].get<double>(), 2.027975744, 1e-8);
 }
 
 TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
