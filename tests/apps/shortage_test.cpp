@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -87,11 +86,6 @@ TEST_F(Shortage, OfNumbersIsOneLineThatSaysWhichToLower) {
   }
 }
 
-TEST_F(Shortage, OfRoomForResultsIsExit1) {
-  expect_shortage(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing to standard output failed");
-  expect_shortage(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing to standard output failed");
-}
-
 TEST_F(Shortage, OfRoomOnTheDiskEndsTheRunWithNeedAndRoom) {
   const SmallDisk disk(256 << 10);
   if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
@@ -125,17 +119,6 @@ TEST_F(Shortage, OfRoomOnTheDiskIsWaitedForUntilASignal) {
   EXPECT_TRUE(waits());
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait(), 75);
-}
-
-TEST_F(Shortage, OfRunFoldersLetsOneOfThreeTrain) {
-  std::vector<ProcessResult> results(3);
-  std::vector<std::thread> starts;
-  for (auto& result : results) starts.emplace_back([&] { result = run_debias(training(folder_ / "run")); });
-  for (auto& start : starts) start.join();
-  EXPECT_EQ(std::ranges::count_if(results, [](const auto& result) { return result.exit == 0; }), 1);
-  for (const auto& result : results) {
-    if (result.exit != 0) expect_shortage(result, 2, "output '");
-  }
 }
 
 TEST_F(Shortage, OfTheLockDoesNotConcernReaders) {

@@ -39,13 +39,15 @@ def trained_on(place, names, random):
 
 
 def never_steer(place, random):
-    names = sorted({hostile_name(random) for _ in range(4)})
+    names = sorted({"cat\x1b[31m\ndog", "fox\x9b31m", *(hostile_name(random) for _ in range(4))})
     root, run, result = trained_on(place, names, random)
     harmless(result.out + result.err + read(run, "train.log").decode("utf-8", "replace"), "train")
     for words in (["data", "check", "image_folder", "--root", root], ["data", "check", "image_folder", "--root", root, "--json"],
                   ["data", "check", "image_folder", "--root", os.path.join(root, names[0])],
                   ["init", root, "--out", place / "p.yaml", "--minutes", "1"], ["eval", "knn", run], ["eval", "knn", run, "--json"],
-                  ["embed", run, "--out", place / "e\x1b[31m.npy"], ["report", run, "--text"], ["report", run, "--json"],
+                  ["eval", "knn", run, "--data", "image_folder", "--root", root, "--json"], ["embed", run, "--out", place / "e\x1b[31m.npy"],
+                  ["embed", run, "--out", place / "e\x1b[31m.npy", "--json"], ["report", run, "--text"], ["report", run, "--json"],
+                  place.training(place / "x\x1b[31m", "--dry-run"),
                   ["checkpoint", "show", run], ["checkpoint", "show", run, "--json"], ["train", place / f"no{names[0]}.yaml"], [names[0]]):
         result = place.run(*words)
         harmless(result.out, f"{words[:2]} on standard output")
