@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -202,16 +201,6 @@ TEST_F(DataVerb, MakeRefusesAndLeavesNothing) {
   fs::create_directory(made);
   expect_error(data({"make", "biased_mnist", "--root", mnist, "--out", made}), 2, "exists already");
   EXPECT_TRUE(fs::is_empty(made));
-}
-
-TEST_F(DataVerb, HelpEndsWithAnExampleThatWorks) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--help"}, {"list", "--help"}, {"check", "--help"}, {"make", "--help"}, {"export", "--help"}}) {
-    const ProcessResult result = data(words);
-    EXPECT_EQ(result.exit, 0);
-    EXPECT_THAT(result.out, HasSubstr("Example: debias data "));
-    EXPECT_LE(std::count(result.out.begin(), result.out.end(), '\n'), 24);
-  }
 }
 
 }  // namespace data_verb_test

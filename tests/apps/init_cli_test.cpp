@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -203,13 +202,6 @@ TEST_F(InitCommand, DamagedFilesAreNamedAndNoneIsEvaluated) {
   ASSERT_EQ(found["bad_files"].size(), 1u);
   EXPECT_EQ(found["bad_files"][0]["path"], "photos/ape/0.jpg");
   EXPECT_EQ(shell(found["next"][0]).exit, 0);
-}
-
-TEST_F(InitCommand, HelpFitsAScreenAndEndsWithAnExample) {
-  const ProcessResult result = run({binary_, "init", "--help"});
-  EXPECT_EQ(result.exit, 0);
-  EXPECT_LE(std::count(result.out.begin(), result.out.end(), '\n'), 40);
-  EXPECT_THAT(result.out, HasSubstr("Example: debias init"));
 }
 
 TEST_F(InitCommand, MistakesAreNamedInOneLine) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -329,13 +328,6 @@ TEST_F(LossCli, FaultsInTheDataAreExitThree) {
   write("w.npy", {1, 2, 3}, {3, 1});
   expect_refused(loss("softcon", {"--labels", folder_ / "y.npy", "--weights", folder_ / "w.npy"}), 3, "weights");
   expect_refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 2, "'infonce' takes no bias features");
-}
-
-TEST_F(LossCli, HelpFitsAScreenAndEndsWithAnExample) {
-  const ProcessResult help = run_debias({"loss", "--help"});
-  EXPECT_EQ(help.exit, 0);
-  EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 40);
-  EXPECT_THAT(help.out, HasSubstr("Example: debias loss"));
 }
 
 }  // namespace loss_cli_test
