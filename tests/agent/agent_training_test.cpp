@@ -12,7 +12,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include "debias/control/task.h"
@@ -20,6 +19,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/state.h"
 #include "debias/train/state/checkpoint.h"
+#include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
@@ -125,12 +125,6 @@ TEST(AgentTrainingTest, ProgressTellsTheRunsEndByTheStepsThatLearn) {
   EXPECT_EQ(progress.tasks[3].label, "evaluation");
 }
 
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   const TemporaryFolder folder;
   const std::string run = folder / "a run/";  // as a shell completes it
@@ -138,8 +132,8 @@ TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   const std::atomic<int> stop{SIGTERM};
   input.stop_signal = &stop;
   EXPECT_THROW(train_agent(input), Error);
-  EXPECT_THAT(text_of(run + "train.log"), testing::HasSubstr(" agent steps/s; stopped after step 1\n"));
-  EXPECT_THAT(text_of(run + "times.jsonl"), testing::HasSubstr(R"("count":1,"counted":"agent_steps"})"));
+  EXPECT_THAT(file_text(run + "train.log"), testing::HasSubstr(" agent steps/s; stopped after step 1\n"));
+  EXPECT_THAT(file_text(run + "times.jsonl"), testing::HasSubstr(R"("count":1,"counted":"agent_steps"})"));
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
   input.stop_signal = nullptr;
   input.existing = ExistingFolder::kResume;
@@ -158,7 +152,7 @@ TEST(AgentTrainingTest, ARunThatWasKilledAsItsFolderWasMadeGoesOn) {
   std::ofstream(folder / "run/config.yaml") << resolved(input.recipe).to_yaml();
   input.existing = ExistingFolder::kResume;
   train_agent(input);
-  const auto environment = nlohmann::json::parse(text_of(folder / "run/environment.json"));
+  const auto environment = nlohmann::json::parse(file_text(folder / "run/environment.json"));
   EXPECT_TRUE(environment.contains("renderer") && environment.contains("libtorch"));
   EXPECT_EQ(lines(folder / "run").back()["control_steps"], 4000);
 }
@@ -167,12 +161,12 @@ TEST(AgentTrainingTest, StartingAgainGivesTheBytesOfTheFirstTime) {
   const TemporaryFolder folder;
   AgentInput input = input_into(folder / "run");
   train_agent(input);
-  const std::string first = text_of(folder / "run/metrics.jsonl");
+  const std::string first = file_text(folder / "run/metrics.jsonl");
   EXPECT_THROW(train_agent(input), Error);  // the folder exists
   std::ofstream(folder / "run/replay.pictures") << "of a run that was killed";
   input.existing = ExistingFolder::kOverwrite;
   train_agent(input);
-  EXPECT_EQ(text_of(folder / "run/metrics.jsonl"), first);
+  EXPECT_EQ(file_text(folder / "run/metrics.jsonl"), first);
 }
 
 // Every other episode begins with a velocity that no simulation survives.
@@ -286,7 +280,7 @@ TEST(AgentTrainingTest, WaitsForRoomOnTheDiskAndEndsWithTheSameBytes) {
   train_agent(input);
   ASSERT_EQ(filling.warnings.size(), 1u);
   EXPECT_THAT(filling.warnings[0], testing::HasSubstr("waiting for space"));
-  EXPECT_EQ(text_of(disk / "run/metrics.jsonl"), text_of(folder / "whole/metrics.jsonl"));
+  EXPECT_EQ(file_text(disk / "run/metrics.jsonl"), file_text(folder / "whole/metrics.jsonl"));
 }
 
 }  // namespace agent_training_test

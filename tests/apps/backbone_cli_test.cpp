@@ -17,6 +17,7 @@
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace backbone_cli_test {
@@ -26,10 +27,9 @@ using testing::HasSubstr;
 namespace fs = std::filesystem;
 
 // Images of two classes in train and test, with a bias label each; a run of a small ResNet with the ImageNet stem, and its weights alone.
-class Backbones : public testing::Test {
+class Backbones : public SharedFolder<Backbones> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     std::ofstream csv(path("colours.csv"));
     csv << "path,label,bias\n";
     for (const auto& [split, count] : std::map<std::string, int>{{"train", 24}, {"test", 4}}) {
@@ -56,12 +56,7 @@ class Backbones : public testing::Test {
     result = run_debias({"export", path("run"), "--format", "safetensors"});
     ASSERT_EQ(result.exit, 0) << result.err;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
 
-  static std::string path(const std::string& name) { return *folder_ / name; }
   static std::string weights() { return path("run/exported/encoder.safetensors"); }
   static ProcessResult embed(const std::string& out, const std::string& encoder, const std::vector<std::string>& more = {}) {
     return run_debias(with({"embed", path("photos"), "--encoder", encoder, "--out", path(out)}, more));
@@ -71,11 +66,7 @@ class Backbones : public testing::Test {
     const auto values = array.as<float>();
     return {values.begin(), values.end()};
   }
-
-  static TemporaryFolder* folder_;
 };
-
-TemporaryFolder* Backbones::folder_ = nullptr;
 
 std::vector<std::string> lines_of(const std::string& file) {
   std::istringstream text(file_text(file));

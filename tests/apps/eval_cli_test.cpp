@@ -8,6 +8,7 @@
 
 #include "debias/core/npy.h"
 #include "tests/apps/process.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace eval_cli_test {
@@ -42,25 +43,16 @@ void expect_refusal(const ProcessResult& result, int exit, const std::string& me
   EXPECT_EQ(result.err, "debias: " + message + "\n");
 }
 
-class EvalCommand : public testing::Test {
+class EvalCommand : public SharedFolder<EvalCommand> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    const std::string recipe = *folder_ / "recipe.yaml";
+    const std::string recipe = path("recipe.yaml");
     std::ofstream(recipe) << kRecipe;
     const ProcessResult result = debias_command({"train", recipe, "output=" + run_folder()});
     ASSERT_EQ(result.exit, 0) << result.err;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string run_folder() { return *folder_ / "run"; }
-  static std::string path(const std::string& name) { return *folder_ / name; }
-
-  static TemporaryFolder* folder_;
+  static std::string run_folder() { return path("run"); }
 };
-TemporaryFolder* EvalCommand::folder_ = nullptr;
 
 TEST_F(EvalCommand, EvalPrintsPercentAndWritesFractions) {
   const ProcessResult result = debias_command({"eval", "knn,linear,tsne", run_folder(), "linear.views=eval", "linear.epochs=2", "knn.k=7",

@@ -11,6 +11,7 @@
 #include "debias/core/npy.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace export_cli_test {
@@ -30,25 +31,16 @@ evaluate: {every: 1, protocols: []}
 train: {epochs: 1, batch_size: 32, device: cpu, threads: 1}
 )";
 
-class Exporting : public testing::Test {
+class Exporting : public SharedFolder<Exporting> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    const std::string recipe = *folder_ / "recipe.yaml";
+    const std::string recipe = path("recipe.yaml");
     std::ofstream(recipe) << kRecipe;
     const ProcessResult result = run_debias({"train", recipe, "output=" + run_folder()});
     ASSERT_EQ(result.exit, 0) << result.err;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string run_folder() { return *folder_ / "run"; }
-  static std::string path(const std::string& name) { return *folder_ / name; }
-
-  static TemporaryFolder* folder_;
+  static std::string run_folder() { return path("run"); }
 };
-TemporaryFolder* Exporting::folder_ = nullptr;
 
 TEST_F(Exporting, PrintsTheFilesThatItWrites) {
   const ProcessResult result = run_debias({"export", run_folder(), "--json"});

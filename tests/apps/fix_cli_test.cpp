@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "debias/core/npy.h"
 #include "tests/apps/expect_complaint.h"

@@ -12,6 +12,7 @@
 #include "debias/core/safetensors.h"
 #include "tests/apps/process.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace hostile_names_test {
@@ -27,10 +28,9 @@ const std::string kRed = "cat\x1b[31m\ndog", kWindow =
 
 void expect_harmless(const std::string& text) { EXPECT_EQ(lines_without_control_characters(text), text); }
 
-class HostileNames : public testing::Test {
+class HostileNames : public SharedFolder<HostileNames> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     for (const auto& group : {kRed, kWindow, std::string("=1+1,x"), std::string("-1")}) {
       fs::create_directories(path("data") + "/" + group);
       for (int i = 0; i < 4; ++i) {
@@ -47,15 +47,7 @@ class HostileNames : public testing::Test {
     const ProcessResult trained = run_debias({"train", path("recipe.yaml"), "output=" + path("run")});
     ASSERT_EQ(trained.exit, 0) << trained.err;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return *folder_ / name; }
-
-  static TemporaryFolder* folder_;
 };
-TemporaryFolder* HostileNames::folder_ = nullptr;
 
 TEST_F(HostileNames, AreTheSameInJsonAndEscapedForPeople) {
   const json check = json::parse(run_debias({"data", "check", "image_folder", "--root", path("data"), "--json"}).out);

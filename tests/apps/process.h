@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 extern char** environ;
@@ -22,13 +21,6 @@ struct ProcessResult {
   int exit = -1;  // the exit code; 128 + signal when a signal ended it; 127 when it could not start
   std::string out, err;
 };
-
-inline std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 inline size_t times(const std::string& part, const std::string& text) {
   size_t count = 0;

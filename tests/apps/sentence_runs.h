@@ -8,18 +8,18 @@
 #include <string>
 
 #include "tests/apps/process.h"
+#include "tests/support/shared_folder.h"
 #include "tests/support/small_corpus.h"
 
 namespace debias {
 
 // A trained run, and two sentence sets of made-up words.
-class SentenceRuns : public testing::Test {
+class SentenceRuns : public SharedFolder<SentenceRuns> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    write_small_corpus(folder_->path());
-    write(path("small.yaml"), "data: {train: " + small_corpus_section(folder_->path()) +
-                                  ", test: " + small_corpus_section(folder_->path()) +
+    write_small_corpus(folder().path());
+    write(path("small.yaml"), "data: {train: " + small_corpus_section(folder().path()) +
+                                  ", test: " + small_corpus_section(folder().path()) +
                                   "}\nseed: 3\nmethod: quick_thoughts\nencoder: {name: bag_of_words, features: 8}\n"
                                   "objective: {name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}\n"
                                   "optimizer: {name: adam, learning_rate: 0.01, clip_norm_per_tensor: 5}\n"
@@ -37,11 +37,9 @@ class SentenceRuns : public testing::Test {
     write(path("sets/deep/msr_paraphrase_train.txt"), pairs(30));
     write(path("sets/deep/msr_paraphrase_test.txt"), pairs(9));
   }
-  static void TearDownTestSuite() { delete folder_; }
   void SetUp() override { ASSERT_EQ(trained_.exit, 0) << trained_.err; }
 
   static void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  static std::string path(const std::string& name) { return folder_->path() + "/" + name; }
   // The run as training left it, less its evaluations and what was searched with it.
   static void copy_run(const std::string& name) {
     std::filesystem::copy(path("run"), path(name), std::filesystem::copy_options::recursive);
@@ -57,7 +55,6 @@ class SentenceRuns : public testing::Test {
     return text;
   }
 
-  inline static TemporaryFolder* folder_ = nullptr;
   inline static ProcessResult trained_;
 };
 

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "debias/core/npy.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/file_text.h"
 
 namespace debias {
 namespace embedding_file_test {
@@ -32,11 +32,7 @@ class EmbeddingFile : public testing::Test {
   }
   ~EmbeddingFile() override { std::filesystem::remove_all(folder_); }
 
-  std::string text(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ + "/" + name, std::ios::binary).rdbuf();
-    return text.str();
-  }
+  std::string text(const std::string& name) const { return file_text(folder_ + "/" + name); }
 
   std::string folder_;
   NamedDataset dataset_;

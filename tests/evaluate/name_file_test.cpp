@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -37,9 +35,7 @@ TEST(NameFile, HasALineForEachRowAndNoNameForAnUnknownNumber) {
   const TemporaryFolder folder;
   const auto path = write_names(folder / "e.npy", of_three(), NamedSet({"cat", "dog \"x\""}, {"red"}));
   ASSERT_EQ(path, folder / "e.names.csv");
-  std::ostringstream text;
-  text << std::ifstream(*path, std::ios::binary).rdbuf();
-  EXPECT_EQ(text.str(),
+  EXPECT_EQ(file_text(*path),
             "filenames,labels,class,bias,bias_name\n"
             "\"a,b.png\",1,\"dog \"\"x\"\"\",0,red\n"
             "c.png,0,cat,-1,\n"

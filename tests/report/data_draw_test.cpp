@@ -6,6 +6,7 @@
 
 #include "debias/report/sections/run_report.h"
 #include "tests/report/seed_table_fixture.h"
+#include "tests/support/file_text.h"
 
 namespace debias {
 namespace data_draw_test {
@@ -39,14 +40,10 @@ class DataDraws : public SeedTables {
   // The training set of the last run follows its seed where the test set does.
   void plan_run_trains_on(const char* test) {
     const std::string path = output() + "/" + plan_.runs.back().name() + "/config.yaml";
-    std::string recipe = testing_text(path);
+    std::string recipe = file_text(path);
     const std::string from = "train: {name: glyphs}", seed = std::string(test) == kFollowing ? "run" : "0";
     recipe.replace(recipe.find(from), from.size(), "train: {name: glyphs, correlation: 0.9, seed: " + seed + "}");
     write_text(path, recipe);
-  }
-  static std::string testing_text(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 };
 
@@ -107,7 +104,7 @@ TEST_F(DataDraws, AreOneColumnOfAReportAndComparable) {
           {.aligned = 0.95,
            .conflicting = *objective == 'c' ? 0.2 + 0.01 * static_cast<double>(seed * seed) : 0.6 + 0.01 * static_cast<double>(seed)},
           shape);
-      auto groups = nlohmann::ordered_json::parse(testing_text(paths.back() + "/evaluation/groups.json"));
+      auto groups = nlohmann::ordered_json::parse(file_text(paths.back() + "/evaluation/groups.json"));
       groups["data"]["test"] = {{"name", "glyphs"}, {"split", "test"}, {"seed", seed}};
       write_evaluation(paths.back(), "groups", groups);
       std::string recipe = fixture_recipe(shape, paths.back());

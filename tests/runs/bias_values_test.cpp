@@ -13,6 +13,7 @@
 #include "debias/runs/run_evaluation.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace bias_values_test {
@@ -25,7 +26,7 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const std::string& csv) {
-  std::istringstream text(text_in(csv));
+  std::istringstream text(file_text(csv));
   std::vector<Row> rows;
   std::string line;
   std::getline(text, line);
@@ -42,10 +43,9 @@ std::vector<Row> rows_of(const std::string& csv) {
 
 // Glyphs in class folders, whose background goes with the class. `colours.csv` knows the colours; the run, which sees single pixels, has not
 // read them.
-class UnknownBias : public testing::Test {
+class UnknownBias : public SharedFolder<UnknownBias> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     make_data_folder(parse_yaml("{name: glyphs, classes: 4, size: 16, correlation: 0.9, train_count: 120, test_count: 4}", "glyphs"),
                      path("made"), Progress::silent());
     const std::vector<std::string> classes = {"ape", "bee", "cat", "dog"}, colours = {"white", "red", "green", "blue"};
@@ -67,11 +67,6 @@ class UnknownBias : public testing::Test {
     train_into(path("run"), recipe(), {}, log);
     log_ = log.text;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return *folder_ / name; }
   static std::string recipe() {
     return "seed: 1\ndata:\n  train: {name: image_folder, root: " + path("photos") + ", hold_out: 30}\n" +
            "  test: {split: held_out}\n"
@@ -95,10 +90,8 @@ class UnknownBias : public testing::Test {
     return evaluate_run(request, Progress::silent(), log);
   }
 
-  static TemporaryFolder* folder_;
   static std::string log_;
 };
-TemporaryFolder* UnknownBias::folder_ = nullptr;
 std::string UnknownBias::log_;
 
 TEST_F(UnknownBias, IsReportedBeforeTrainingWhichGoesOn) {
@@ -155,7 +148,7 @@ TEST_F(UnknownBias, CanBeAddedToAnEvaluation) {
   EXPECT_EQ(json["bias_values"]["file"], path("colours.csv"));
   EXPECT_EQ(json["bias_values"]["column"], "bias");
   EXPECT_EQ(json["bias_values"]["unknown"], nlohmann::json::parse(R"({"train": 0, "test": 0})"));
-  const std::string text = text_in(path("colours.csv"));
+  const std::string text = file_text(path("colours.csv"));
   Sha256 digest;
   digest.update(text.data(), text.size());
   EXPECT_EQ(json["bias_values"]["sha256"], digest.hex());
@@ -163,7 +156,7 @@ TEST_F(UnknownBias, CanBeAddedToAnEvaluation) {
 }
 
 TEST_F(UnknownBias, IsCountedWhereRowsAreMissing) {
-  std::istringstream text(text_in(path("colours.csv")));
+  std::istringstream text(file_text(path("colours.csv")));
   std::ofstream csv(path("some.csv"));
   int lines = 0, missing = 0;
   for (std::string line; std::getline(text, line); ++lines) {

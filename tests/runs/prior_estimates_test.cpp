@@ -11,6 +11,7 @@
 #include "debias/data/builders/data_make.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace prior_estimates_test {
@@ -161,22 +162,13 @@ TEST(OptionEstimates, WithoutLabelsAreBoundsByViews) {
   EXPECT_EQ(epochs_of(folder / "run").at(0).at("bound.prior"), found[0].tau_plus);
 }
 
-class PriorOfARun : public testing::Test {
+class PriorOfARun : public SharedFolder<PriorOfARun> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     make_glyphs(path("made"), 96);
     train_into(path("run"), kRecipe, {"objective={name: infonce}", "data.train={name: glyphs, root: " + path("made") + "}"});
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return *folder_ / name; }
-
-  static TemporaryFolder* folder_;
 };
-TemporaryFolder* PriorOfARun::folder_ = nullptr;
 
 TEST_F(PriorOfARun, ComparesViewsOfAsManyImagesAsAreRequested) {
   const auto found = priors({.run = path("run"), .images = 60});

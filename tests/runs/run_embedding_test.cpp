@@ -12,6 +12,7 @@
 #include "debias/runs/run_export.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace run_embedding_test {
@@ -34,29 +35,16 @@ train: {epochs: 1, batch_size: 32, device: cpu, threads: 1}
 
 const std::vector<std::string> kAll = {"encoder.onnx", "encoder.safetensors", "preprocess.json"};
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-class SmallRuns : public testing::Test {
+class SmallRuns : public SharedFolder<SmallRuns> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     train_into(resnet(), kRecipe);
     train_into(convnet(), kRecipe, {"encoder={name: simple_convnet, stem_stride: 2}", "head={name: none}"});
     fs::copy_file(resnet() + "/checkpoints/last.safetensors", lone());
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string resnet() { return *folder_ / "run"; }
-  static std::string convnet() { return *folder_ / "convnet"; }
-  static std::string lone() { return *folder_ / "lone.safetensors"; }
-  static std::string path(const std::string& name) { return *folder_ / name; }
+  static std::string resnet() { return path("run"); }
+  static std::string convnet() { return path("convnet"); }
+  static std::string lone() { return path("lone.safetensors"); }
 
   static RunEmbedding embedded(const std::string& run, const std::string& out, const std::vector<std::string>& words = {},
                                Layer layer = Layer::kEncoder) {
@@ -68,10 +56,7 @@ class SmallRuns : public testing::Test {
   static ExportedFiles exported(const std::string& run, const std::string& out = "", ExportFormat format = ExportFormat::kAll) {
     return export_run({.run = run, .out = out, .format = format}, Log::silent());
   }
-
-  static TemporaryFolder* folder_;
 };
-TemporaryFolder* SmallRuns::folder_ = nullptr;
 
 TEST_F(SmallRuns, AreEmbeddedAsAnArrayWithASidecarOrOneTable) {
   const RunEmbedding made = embedded(resnet(), path("e"));
@@ -81,9 +66,9 @@ TEST_F(SmallRuns, AreEmbeddedAsAnArrayWithASidecarOrOneTable) {
   const NpyArray array = read_npy(path("e.npy"));
   EXPECT_EQ(array.dtype, DType::kFloat32);
   ASSERT_EQ(array.shape, (std::vector<int64_t>{40, made.dimensions}));
-  EXPECT_TRUE(text_in(path("e.csv")).starts_with("filenames,labels\n"));
+  EXPECT_TRUE(file_text(path("e.csv")).starts_with("filenames,labels\n"));
   embedded(resnet(), path("t.csv"));
-  const std::string table = text_in(path("t.csv"));
+  const std::string table = file_text(path("t.csv"));
   EXPECT_TRUE(table.starts_with("filenames,embedding_0,embedding_1,"));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 41);
   const std::string first = table.substr(table.find('\n') + 1);
@@ -110,7 +95,7 @@ TEST_F(SmallRuns, AreEmbeddedOutsideTheirData) {
 
 TEST_F(SmallRuns, HaveNamesBesideTheNumbers) {
   embedded(resnet(), path("named"));
-  std::istringstream lines(text_in(path("named.names.csv")));
+  std::istringstream lines(file_text(path("named.names.csv")));
   const auto table = json_in(resnet() + "/classes.json");
   std::string line;
   std::getline(lines, line);
@@ -201,15 +186,15 @@ TEST_F(SmallRuns, ReplaceAnEarlierExportAsAWholeAndNothingElse) {
   const std::string out = path("again");
   exported(resnet(), out, ExportFormat::kOnnx);
   EXPECT_EQ(names_in(out), (std::vector<std::string>{"encoder.onnx", "preprocess.json"}));
-  const std::string before = text_in(out + "/encoder.onnx");
+  const std::string before = file_text(out + "/encoder.onnx");
   exported(resnet(), out);
   EXPECT_EQ(names_in(out), kAll);
-  EXPECT_EQ(text_in(out + "/encoder.onnx"), before);
+  EXPECT_EQ(file_text(out + "/encoder.onnx"), before);
   EXPECT_THAT(usage_error_of([&] { exported(resnet(), out, ExportFormat::kOnnx); }), HasSubstr("encoder.safetensors of an earlier export"));
   EXPECT_EQ(names_in(out), kAll);
   std::ofstream(out + "/mine.txt") << "kept";
   EXPECT_THAT(usage_error_of([&] { exported(resnet(), out); }), HasSubstr("contains 'mine.txt', which no export wrote"));
-  EXPECT_EQ(text_in(out + "/mine.txt"), "kept");
+  EXPECT_EQ(file_text(out + "/mine.txt"), "kept");
   fs::create_directories(path("theirs"));
   std::ofstream(path("theirs/encoder.onnx")) << "another program's";
   EXPECT_THAT(usage_error_of([&] { exported(resnet(), path("theirs")); }), HasSubstr("which no export wrote"));

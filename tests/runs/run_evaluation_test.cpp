@@ -9,6 +9,7 @@
 
 #include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace run_evaluation_test {
@@ -29,28 +30,16 @@ evaluate: {every: 1, protocols: [knn]}
 train: {epochs: 1, batch_size: 30, device: cpu, threads: 1}
 )";
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 RequestedProtocol protocol(const std::string& name, const std::string& options = "{}") { return {name, parse_yaml(options, "options")}; }
 
-class EvaluatedRun : public testing::Test {
+class EvaluatedRun : public SharedFolder<EvaluatedRun> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     train_into(run_folder(), kRecipe);
     fs::copy_file(run_folder() + "/checkpoints/last.safetensors", lone());
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string run_folder() { return *folder_ / "run"; }
-  static std::string lone() { return *folder_ / "lone.safetensors"; }
+  static std::string run_folder() { return path("run"); }
+  static std::string lone() { return path("lone.safetensors"); }
   static std::string file(const std::string& name) { return run_folder() + "/evaluation/" + name; }
   static EvaluationRequest request(std::vector<RequestedProtocol> protocols) {
     EvaluationRequest asked{.run = run_folder()};
@@ -61,10 +50,7 @@ class EvaluatedRun : public testing::Test {
     return evaluate_run(asked, Progress::silent(), log);
   }
   static nlohmann::json record_of(const RunEvaluation& found, size_t place = 0) { return to_json(found.results.at(place).second.record); }
-
-  static TemporaryFolder* folder_;
 };
-TemporaryFolder* EvaluatedRun::folder_ = nullptr;
 
 TEST_F(EvaluatedRun, OfTrainingLeavesItsResultsAndThumbnailsOfTheLast) {
   const TemporaryFolder other;
@@ -134,12 +120,12 @@ TEST_F(EvaluatedRun, HasGroupsWithIntervalsOnThePredictionsOfTheSameCall) {
 TEST_F(EvaluatedRun, OfTheSameWeightsHasTheSameBytes) {
   const EvaluationRequest asked = request({protocol("linear_dcl", "{epochs: 1}"), protocol("tsne", "{iterations: 50, samples: 30}")});
   evaluated(asked);
-  const std::string probe = text_in(file("linear_dcl.json")), map = text_in(file("tsne.json"));
+  const std::string probe = file_text(file("linear_dcl.json")), map = file_text(file("tsne.json"));
   EXPECT_EQ(nlohmann::json::parse(map)["map"]["test"]["points"].size(), 30u);
   EXPECT_EQ(nlohmann::json::parse(map)["map"]["test"]["perplexity"], 10);
   evaluated(asked);
-  EXPECT_EQ(text_in(file("linear_dcl.json")), probe);
-  EXPECT_EQ(text_in(file("tsne.json")), map);
+  EXPECT_EQ(file_text(file("linear_dcl.json")), probe);
+  EXPECT_EQ(file_text(file("tsne.json")), map);
   usage_error_of([] { evaluated(request({protocol("tsne", "{perplexity: 39}")})); });
 }
 
@@ -147,12 +133,12 @@ TEST_F(EvaluatedRun, ChangesItsDataByOverridesAndHasThatOfOthersBesideIt) {
   EvaluationRequest changed = request({protocol("knn")});
   changed.overrides = {"data.test.test_count=12"};
   EXPECT_EQ(record_of(evaluated(changed))["counts"]["test"], 12);
-  const std::string own = text_in(file("knn.json"));
+  const std::string own = file_text(file("knn.json"));
   const auto kept = names_in(file("thumbnails"));
   EvaluationRequest other = request({protocol("knn", "{k: 3}")});
   other.data = {"glyphs", "", {"size=16", "train_count=50", "test_count=20"}};
   EXPECT_EQ(record_of(evaluated(other))["counts"]["train"], 50);
-  EXPECT_EQ(text_in(file("knn.json")), own);
+  EXPECT_EQ(file_text(file("knn.json")), own);
   EXPECT_TRUE(fs::exists(file("knn-glyphs.json")));
   EXPECT_EQ(names_in(file("thumbnails")), kept);
   EXPECT_FALSE(names_in(file("thumbnails-glyphs")).empty());
@@ -165,7 +151,7 @@ TEST_F(EvaluatedRun, OfALoneCheckpointNeedsItsDataAndWritesNothing) {
             "opening checkpoint '" + lone() + "': it is in no run folder, so its data are not known; give --data NAME --root DIR");
   asked.data = {"glyphs", "", {"size=16", "train_count=50", "test_count=20"}};
   EXPECT_EQ(record_of(evaluated(asked))["counts"]["test"], 20);
-  EXPECT_FALSE(fs::exists(*folder_ / "evaluation"));
+  EXPECT_FALSE(fs::exists(path("evaluation")));
   asked.predictions = CsvCells::kGuarded;
   EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "eval: --predictions writes into a run folder, and '" + lone() + "' is in none");
 }
@@ -182,7 +168,7 @@ TEST_F(EvaluatedRun, KeepsAThumbnailOfEachImageThatKnnNames) {
   std::sort(expected.begin(), expected.end());
   expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
   EXPECT_EQ(names_in(file("thumbnails")), expected);
-  const std::string png = text_in(file("thumbnails/" + expected[0]));
+  const std::string png = file_text(file("thumbnails/" + expected[0]));
   EXPECT_TRUE(png.starts_with("\x89PNG"));
   EXPECT_EQ(png.substr(16, 8), std::string("\0\0\0\x40\0\0\0\x40", 8));  // 72 x 72 pixels shrunk to 64 x 64
   evaluated(request({protocol("knn", "{examples: 1}")}));
@@ -199,7 +185,7 @@ TEST_F(EvaluatedRun, WritesPredictionsWhereTheyAreRequested) {
   KeptLog log;
   evaluated(asked, log);
   EXPECT_THAT(log.text, HasSubstr("eval: geometry makes no predictions"));
-  const std::string table = text_in(file("knn.csv"));
+  const std::string table = file_text(file("knn.csv"));
   EXPECT_TRUE(table.starts_with("split,filenames,labels,biases,predictions\ntest,"));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 41);
   EXPECT_FALSE(fs::exists(file("geometry.csv")));
@@ -207,8 +193,8 @@ TEST_F(EvaluatedRun, WritesPredictionsWhereTheyAreRequested) {
 
 TEST_F(EvaluatedRun, InsideADataFolderIsRejected) {
   EvaluationRequest asked = request({protocol("knn")});
-  asked.data = {"image_folder", folder_->path(), {}};
-  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "run '" + run_folder() + "' is inside the data folder '" + folder_->path() +
+  asked.data = {"image_folder", folder().path(), {}};
+  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "run '" + run_folder() + "' is inside the data folder '" + folder().path() +
                                                            "'; nothing is written there: move the run out of it");
 }
 

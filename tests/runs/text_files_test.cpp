@@ -6,9 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "debias/core/npy.h"
+#include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
@@ -21,11 +21,6 @@ class TextFiles : public testing::Test {
   std::string written(const std::string& name, const std::string& text) const {
     std::ofstream(path(name)) << text;
     return path(name);
-  }
-  static std::string read(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
   }
   VocabularyRequest request() const {
     VocabularyRequest request;
@@ -41,7 +36,7 @@ TEST_F(TextFiles, AVocabularyIsOrderedByFrequencyAndSaysWhatItCovers) {
   VocabularyRequest asked = request();
   asked.min_count = 2;
   const VocabularyFile made = write_vocabulary(asked, Progress::silent());
-  EXPECT_EQ(read(asked.out), "<unk>\nthe\ncat\n");
+  EXPECT_EQ(file_text(asked.out), "<unk>\nthe\ncat\n");
   EXPECT_EQ(made.files, 1);
   EXPECT_EQ(made.sentences, 3);
   EXPECT_EQ(made.tokens, 8);
@@ -61,7 +56,7 @@ TEST_F(TextFiles, AVocabularyNeverOverwritesItsCorpus) {
   VocabularyRequest asked = request();
   asked.out = asked.corpora.front();
   EXPECT_THAT(usage_error_of([&] { write_vocabulary(asked, Progress::silent()); }), testing::HasSubstr("book.txt"));
-  EXPECT_EQ(read(asked.out).substr(0, 7), "the cat");
+  EXPECT_EQ(file_text(asked.out).substr(0, 7), "the cat");
 }
 
 TEST_F(TextFiles, AWordTableHasTheVectorsOfKnownWordsAndDrawsTheOthers) {

@@ -1,7 +1,8 @@
 // Runs for tests of the library: trained in this process, and read back.
 #pragma once
 
-#include <fstream>
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -10,23 +11,21 @@
 
 #include "debias/core/progress.h"
 #include "debias/runs/training_setup.h"
+#include "tests/support/file_text.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
 
-inline std::string text_in(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-inline nlohmann::json json_in(const std::string& path) { return nlohmann::json::parse(text_in(path)); }
+inline nlohmann::json json_in(const std::string& path) { return nlohmann::json::parse(file_text(path)); }
 
-class KeptLog : public Log {
- public:
-  void info(const std::string& line) override { text += line + "\n"; }
-  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
-  std::string text;
-};
+// What lies in a folder, sorted.
+inline std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 // The recipe with key=value words over it.
 inline Config recipe_with(const std::string& text, const std::vector<std::string>& words) {
@@ -48,7 +47,7 @@ inline TrainResult train_into(const std::string& folder, const std::string& reci
 // Of metrics.jsonl, a line for each epoch.
 inline std::vector<nlohmann::json> epochs_of(const std::string& run) {
   std::vector<nlohmann::json> lines;
-  std::istringstream text(text_in(run + "/metrics.jsonl"));
+  std::istringstream text(file_text(run + "/metrics.jsonl"));
   for (std::string line; std::getline(text, line);) {
     nlohmann::json parsed = nlohmann::json::parse(line);
     if (!parsed.contains("step")) lines.push_back(std::move(parsed));

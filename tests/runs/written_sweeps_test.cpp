@@ -17,6 +17,7 @@
 #include "tests/runs/supervised_paper_numbers.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/shared_folder.h"
 #include "tests/support/small_corpus.h"
 
 namespace debias {
@@ -28,22 +29,20 @@ using paper_numbers::PaperSweep;
 using paper_numbers::Settings;
 
 // In a folder of its own, which holds the data.
-class WrittenSweeps : public testing::Test {
+class WrittenSweeps : public SharedFolder<WrittenSweeps> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    const fixture::StandInData data(folder_->path());
+    const fixture::StandInData data(folder().path());
     const std::vector<float> features(size_t{2} * 42 * 8, 1.0f);  // what papers/u8_bias_model leaves
-    fs::create_directories(folder_->path() + "/runs/papers");
-    write_small_corpus(folder_->path() + "/data");
-    fs::rename(folder_->path() + "/data/books", folder_->path() + "/data/novels");
-    fs::rename(folder_->path() + "/data/vocab.txt", folder_->path() + "/data/novels-vocab.txt");
-    write_npy(folder_->path() + "/runs/papers/u8-bias.npy", DType::kFloat32, {42 * 8, 2}, features.data());
+    fs::create_directories(path("runs/papers"));
+    write_small_corpus(path("data"));
+    fs::rename(path("data/books"), path("data/novels"));
+    fs::rename(path("data/vocab.txt"), path("data/novels-vocab.txt"));
+    write_npy(path("runs/papers/u8-bias.npy"), DType::kFloat32, {42 * 8, 2}, features.data());
   }
-  static void TearDownTestSuite() { delete folder_; }
   void SetUp() override {
     before_ = fs::current_path();
-    fs::current_path(folder_->path());
+    fs::current_path(folder().path());
   }
   void TearDown() override { fs::current_path(before_); }
 
@@ -74,11 +73,9 @@ class WrittenSweeps : public testing::Test {
     return known->second;
   }
 
-  static TemporaryFolder* folder_;
   static std::map<std::string, json> papers_;
   fs::path before_;
 };
-TemporaryFolder* WrittenSweeps::folder_ = nullptr;
 std::map<std::string, json> WrittenSweeps::papers_;
 
 // "objective.0.tau_plus" of a resolved recipe.
@@ -174,7 +171,7 @@ TEST_F(WrittenSweeps, OfThePapersHaveTheirPublishedNumbers) {
 
 // The comments of a file as one text.
 std::string comments_of(const std::string& file) {
-  std::istringstream lines(text_in(file));
+  std::istringstream lines(file_text(file));
   std::string text;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# ")) text += line.substr(1);
@@ -239,7 +236,7 @@ struct SmallerSweep {
 };
 SmallerSweep smaller(const std::string& name, const std::string& file) {
   SmallerSweep small{file, name, {"train.threads=1", "train.workers=1", "train.prefetch=1"}};
-  std::string text = text_in(file);
+  std::string text = file_text(file);
   const std::string base = fs::path(file).parent_path().string() + "/";
   if (const size_t at = text.find("base: "); at != std::string::npos) {
     small.base = fs::path(text.substr(at + 6, text.find('\n', at) - at - 6)).stem().string();
@@ -274,7 +271,7 @@ TEST_F(WrittenSweeps, OfSmallScaleCanBeRun) {
   for (const auto& entry : fs::directory_iterator(golden_folder("../../recipes/small"))) {
     // The stand-in has too few images to hold 5,000 or 40,000 out.
     std::vector<std::string> words;
-    const std::string text = text_in(entry.path().string());
+    const std::string text = file_text(entry.path().string());
     if (text.find("hold_out") != std::string::npos) words = {"data.train.hold_out=50"};
     if (text.find("split: held_out") != std::string::npos) words.push_back("data.test.hold_out=50");
     if (text.find("classes: cifar4") != std::string::npos) {

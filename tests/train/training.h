@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,15 +12,11 @@
 #include "debias/core/safetensors.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/loop/trainer.h"
+#include "tests/support/file_text.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/refusals.h"
 
 namespace debias {
-
-inline std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 inline TrainInput input_for(const Config& root) {
   TrainInput input;
@@ -29,13 +24,6 @@ inline TrainInput input_for(const Config& root) {
   input.dataset = input.recipe.train_data.make();
   return input;
 }
-
-class CollectingLog : public Log {
- public:
-  void info(const std::string& line) override { text += line + "\n"; }
-  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
-  std::string text;
-};
 
 class StopAfter : public Progress {  // raises the stop flag once, after so many steps
  public:
@@ -82,7 +70,7 @@ inline std::vector<std::pair<std::string, std::string>> tensors_of(const std::st
 }
 
 inline void expect_same_run(const std::string& a, const std::string& b) {
-  for (const char* file : {"/metrics.jsonl", "/metrics.csv"}) EXPECT_EQ(content(a + file), content(b + file)) << b << file;
+  for (const char* file : {"/metrics.jsonl", "/metrics.csv"}) EXPECT_EQ(file_text(a + file), file_text(b + file)) << b << file;
   const auto in_a = tensors_of(a + "/checkpoints/last.safetensors"), in_b = tensors_of(b + "/checkpoints/last.safetensors");
   ASSERT_EQ(in_a.size(), in_b.size());
   for (size_t i = 0; i < in_a.size(); ++i) EXPECT_TRUE(in_a[i] == in_b[i]) << b << " " << in_a[i].first;
@@ -90,7 +78,7 @@ inline void expect_same_run(const std::string& a, const std::string& b) {
 
 inline std::vector<nlohmann::json> metric_lines(const std::string& run) {
   std::vector<nlohmann::json> lines;
-  std::istringstream text(content(run + "/metrics.jsonl"));
+  std::istringstream text(file_text(run + "/metrics.jsonl"));
   for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
 }

@@ -125,8 +125,8 @@ TEST(BatchSource, AMethodThatSeesNoImagesTrains) {
   }
   ASSERT_EQ(losses.size(), 3u);
   EXPECT_LT(losses.back(), losses.front() - 0.05);
-  EXPECT_NE(content(result.folder + "/classes.json").find("\"a\""), std::string::npos);
-  EXPECT_NE(content(result.folder + "/train.log").find("s for points"), std::string::npos);
+  EXPECT_NE(file_text(result.folder + "/classes.json").find("\"a\""), std::string::npos);
+  EXPECT_NE(file_text(result.folder + "/train.log").find("s for points"), std::string::npos);
 }
 
 TEST(BatchSource, LabelsOutOfRangeAreRefusedBeforeTheFirstStep) {

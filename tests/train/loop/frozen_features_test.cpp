@@ -50,7 +50,7 @@ TEST(FrozenFeatures, TheWeightsAreThoseOfARunThatEncodesEveryVisit) {
   for (const auto& setting : settings) {
     const TemporaryFolder folder;
     train(input_for(frozen(folder / "once", setting)));
-    EXPECT_NE(content(folder / "once/train.log").find("the features of each image are computed once"), std::string::npos);
+    EXPECT_NE(file_text(folder / "once/train.log").find("the features of each image are computed once"), std::string::npos);
     std::vector<std::string> each_visit = setting;
     each_visit.emplace_back("data.on_error=substitute");  // no image is unreadable
     train(input_for(frozen(folder / "each", each_visit)));

@@ -135,13 +135,13 @@ TEST(FullDisk, MetricFilesAreWholeAtEveryMomentAndCommitOnceThereIsRoom) {
   disk.fill(5'000);
   files.write({{"epoch", 2}, {"text", long_text}}, 2);
   EXPECT_THROW(files.commit(), DiskFull);
-  EXPECT_EQ(content(disk / "run/metrics.jsonl"), "{\"epoch\":1}\n");
+  EXPECT_EQ(file_text(disk / "run/metrics.jsonl"), "{\"epoch\":1}\n");
   disk.fill(25'000);  // for the lines, and not for the table
   EXPECT_THROW(files.commit(), DiskFull);
   disk.make_room();
   files.commit();
-  EXPECT_THAT(content(disk / "run/metrics.jsonl"), HasSubstr(long_text + "\"}\n"));
-  EXPECT_THAT(content(disk / "run/metrics.csv"), HasSubstr(long_text));
+  EXPECT_THAT(file_text(disk / "run/metrics.jsonl"), HasSubstr(long_text + "\"}\n"));
+  EXPECT_THAT(file_text(disk / "run/metrics.csv"), HasSubstr(long_text));
   EXPECT_TRUE(log.warnings.empty()) << log.warnings[0];
 }
 

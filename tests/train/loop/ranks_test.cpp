@@ -43,7 +43,7 @@ void expect_same_tensors(const std::string& a, const std::string& b) {
 }
 
 void expect_same_training(const std::string& a, const std::string& b) {
-  EXPECT_EQ(content(a + "/metrics.jsonl"), content(b + "/metrics.jsonl")) << b;
+  EXPECT_EQ(file_text(a + "/metrics.jsonl"), file_text(b + "/metrics.jsonl")) << b;
   expect_same_tensors(a + "/checkpoints/last.safetensors", b + "/checkpoints/last.safetensors");
 }
 
@@ -122,8 +122,8 @@ TEST(RankTraining, BetweenDevicesIsThatByWayOfTheHost) {
                  [&](Rendezvous& rendezvous, int64_t) { rendezvous.devices = device; });
   expect_same_training(folder.path() + "/host", folder.path() + "/devices");
   EXPECT_GT(*device->calls, 2 * HostAsDevice::kTrials);
-  EXPECT_THAT(content(folder.path() + "/devices/train.log"), HasSubstr("tensors cross between devices, through a double"));
-  EXPECT_THAT(content(folder.path() + "/host/train.log"), testing::Not(HasSubstr("devices")));
+  EXPECT_THAT(file_text(folder.path() + "/devices/train.log"), HasSubstr("tensors cross between devices, through a double"));
+  EXPECT_THAT(file_text(folder.path() + "/host/train.log"), testing::Not(HasSubstr("devices")));
 }
 
 class RefusingHost : public HostAsDevice {
@@ -133,7 +133,7 @@ class RefusingHost : public HostAsDevice {
 
 TEST(RankTraining, SaysWhyTensorsOfDevicesGoByWayOfTheHost) {
   const TemporaryFolder folder;
-  CollectingLog log;
+  KeptLog log;
   train_on_ranks(
       in_folder(batches_of(16, 1), folder.path() + "/run"), 2,
       [&](TrainInput& input, const Ranks& ranks) {
@@ -239,7 +239,7 @@ TEST(RankTraining, IsResumedWithAnotherNumberOfRanks) {
   const auto lines = metric_lines(folder.path() + "/run");
   EXPECT_EQ(lines.back().at("epoch"), 3);
   EXPECT_EQ(lines.size(), 12u);  // nine of steps, three of epochs
-  EXPECT_THAT(content(folder.path() + "/run/train.log"), HasSubstr("the run used 4 processes, now 2"));
+  EXPECT_THAT(file_text(folder.path() + "/run/train.log"), HasSubstr("the run used 4 processes, now 2"));
   // One process, with the parts that the four and then the two have.
   const Config one = parts_of(16, 3);
   train_in_parts(one, 4, 9, "", folder.path() + "/nine");

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "debias/core/error.h"
@@ -42,7 +41,7 @@ TEST(Trainer, EstimatesArePutInForceAndLoggedAndSurviveAStop) {
   Config root = small_config(whole);
   root.assign("objective.tau_plus={from: prior, start: 0.05}");
   const auto observer = std::make_shared<PriorOfEpoch>();
-  CollectingLog log;
+  KeptLog log;
   TrainInput input = input_for(root);
   input.observers = {observer};
   input.log = &log;
@@ -105,7 +104,7 @@ TEST(Trainer, ALogBeginsWithWhatIsKnownAgainstAnOption) {
     root.assign("train.epochs=1");
     root.assign("objective=[{name: infonce}, {name: fairkl, weight: 0.01" + mode + "}]");
     train(input_for(root));
-    return content(folder.path() + "/run/train.log");
+    return file_text(folder.path() + "/run/train.log");
   };
   for (const auto* mode : {", mode: kl", ", variant: paper"}) {
     const std::string log = log_of(mode);
@@ -148,7 +147,7 @@ TEST(Trainer, WorkersDoNotChangeTheResult) {
     root.assign(std::string("train.workers=") + workers);
     root.assign("train.epochs=1");
     train(input_for(root));
-    const std::string metrics = content(folder.path() + "/" + workers + "/metrics.jsonl");
+    const std::string metrics = file_text(folder.path() + "/" + workers + "/metrics.jsonl");
     if (first.empty()) first = metrics;
     EXPECT_EQ(metrics, first);
   }
@@ -161,7 +160,7 @@ TEST(Trainer, BestIsTheEpochThatSelectNames) {
   input.observers.push_back(std::make_shared<EpochNumber>());
   train(input);
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/best.safetensors").state.best_epoch, 2);
-  EXPECT_NE(content(folder.path() + "/run/metrics.csv").find("valid.peak"), std::string::npos);
+  EXPECT_NE(file_text(folder.path() + "/run/metrics.csv").find("valid.peak"), std::string::npos);
 }
 
 // Sees what is on disk when it is asked, and fails in the second epoch.
@@ -199,7 +198,7 @@ TEST(Trainer, AnEpochIsOnDiskBeforeItIsEvaluatedAndAFailureEndsTheEvaluationAlon
   const std::string path = folder.path() + "/run";
   std::atomic<bool> all_saved{false};
   UnsavedInSteps progress(all_saved);
-  CollectingLog log;
+  KeptLog log;
   const auto witness = std::make_shared<Witness>(path, all_saved);
   TrainInput input = input_for(small_config(path));
   input.observers.push_back(witness);
@@ -213,7 +212,7 @@ TEST(Trainer, AnEpochIsOnDiskBeforeItIsEvaluatedAndAFailureEndsTheEvaluationAlon
   EXPECT_EQ(result.failed_evaluations[0].reason, "an image is gone");
   EXPECT_NE(log.text.find("the evaluation after epoch 2 failed: an image is gone"), std::string::npos);
   EXPECT_EQ(open_checkpoint(path + "/checkpoints/last.safetensors").state.failed_evaluations.size(), 1u);
-  EXPECT_EQ(content(path + "/metrics.csv").find("test.seen") != std::string::npos, result.epochs > 2);
+  EXPECT_EQ(file_text(path + "/metrics.csv").find("test.seen") != std::string::npos, result.epochs > 2);
 }
 
 TEST(Trainer, AFailedEvaluationStopsWhereAskedToAndIsMadeUpForAtResume) {
@@ -280,7 +279,7 @@ TEST(Trainer, LossFallsOnShapes) {
   root.assign("optimizer.learning_rate=3e-3");
   root.assign("data.train.train_count=256");
   train(input_for(root));
-  std::istringstream lines(content(folder.path() + "/run/metrics.jsonl"));
+  std::istringstream lines(file_text(folder.path() + "/run/metrics.jsonl"));
   std::vector<double> losses;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
@@ -288,8 +287,8 @@ TEST(Trainer, LossFallsOnShapes) {
   }
   ASSERT_EQ(losses.size(), 6u);
   EXPECT_LT((losses[4] + losses[5]) / 2, losses.front() - 0.1);
-  EXPECT_NE(content(folder.path() + "/run/train.log").find(" images/s, waited "), std::string::npos);
-  std::istringstream times(content(folder.path() + "/run/times.jsonl"));
+  EXPECT_NE(file_text(folder.path() + "/run/train.log").find(" images/s, waited "), std::string::npos);
+  std::istringstream times(file_text(folder.path() + "/run/times.jsonl"));
   int64_t epoch = 0;
   for (std::string line; std::getline(times, line);) {
     const auto json = nlohmann::json::parse(line);
@@ -332,7 +331,7 @@ TEST(Trainer, AWarmUpAsLongAsTheRunIsSaid) {
     Config root = small_config(folder / epochs);
     root.assign("schedule={name: cosine, warmup_epochs: 2, warmup_from: 0.001}");
     root.assign("train.epochs=" + epochs);
-    CollectingLog log;
+    KeptLog log;
     TrainInput input = input_for(root);
     input.log = &log;
     train(input);

@@ -123,7 +123,7 @@ TEST(FreezeEpochs, BatchesInPartsAndMethodsOfTwoNetworksTrain) {
 TEST(FreezeEpochs, HasALineInTheLog) {
   const TemporaryFolder folder;
   train(input_for(frozen_first(folder / "run")));
-  const std::string log = content(folder / "run/train.log");
+  const std::string log = file_text(folder / "run/train.log");
   EXPECT_NE(log.find("the encoder is frozen in epochs 1 to 2 and trained from epoch 3 on"), std::string::npos) << log;
 }
 

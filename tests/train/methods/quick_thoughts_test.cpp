@@ -175,7 +175,7 @@ TEST(QuickThoughts, LogsHowManySentencesWereReadASecond) {
   TrainInput input = input_for(small.root);
   input.progress = &progress;
   train(input);
-  const std::string log = content(small.folder.path() + "/run/train.log");
+  const std::string log = file_text(small.folder.path() + "/run/train.log");
   const size_t at = log.find("epoch 1: ");
   ASSERT_NE(at, std::string::npos) << log;
   double seconds = 0, rate = 0;

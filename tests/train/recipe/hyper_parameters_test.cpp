@@ -6,12 +6,11 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 
 #include "debias/train/state/tensorboard.h"
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -74,10 +73,7 @@ double number_in(const std::string& bytes) {
 // The contents that plugin `hparams` has under each tag of the only event file in a folder.
 std::map<std::string, std::string> plugin_contents(const std::string& folder) {
   std::map<std::string, std::string> contents;
-  const std::string path = std::filesystem::directory_iterator(folder)->path().string();
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  const std::string bytes = text.str();
+  const std::string bytes = file_text(std::filesystem::directory_iterator(folder)->path().string());
   for (size_t at = 0; at < bytes.size();) {
     uint64_t length = 0;
     std::memcpy(&length, bytes.data() + at, sizeof length);

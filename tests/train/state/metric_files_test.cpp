@@ -4,20 +4,14 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "debias/core/error.h"
+#include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace metric_files_test {
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 TEST(MetricFiles, TheTableIsTheUnionOfEpochLines) {
   EXPECT_EQ(epoch_table_csv("{\"epoch\":1,\"step\":2,\"loss\":9}\n{\"epoch\":1,\"train_loss\":0.5}\n"
@@ -35,15 +29,15 @@ TEST(MetricFiles, CuttingBackAndWritingAgainGivesTheSameBytes) {
     files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
     files.commit();
   }
-  const std::string jsonl = content(folder.path() + "/metrics.jsonl"), csv = content(folder.path() + "/metrics.csv");
+  const std::string jsonl = file_text(folder.path() + "/metrics.jsonl"), csv = file_text(folder.path() + "/metrics.csv");
   {
     MetricFiles files(folder.path(), kept, Log::silent());
-    EXPECT_EQ(content(folder.path() + "/metrics.jsonl").size(), static_cast<size_t>(kept.bytes));
+    EXPECT_EQ(file_text(folder.path() + "/metrics.jsonl").size(), static_cast<size_t>(kept.bytes));
     files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
     files.commit();
   }
-  EXPECT_EQ(content(folder.path() + "/metrics.jsonl"), jsonl);
-  EXPECT_EQ(content(folder.path() + "/metrics.csv"), csv);
+  EXPECT_EQ(file_text(folder.path() + "/metrics.jsonl"), jsonl);
+  EXPECT_EQ(file_text(folder.path() + "/metrics.csv"), csv);
 }
 
 TEST(MetricFiles, AFileOtherThanTheCheckpointKnowsIsRefused) {
@@ -54,7 +48,7 @@ TEST(MetricFiles, AFileOtherThanTheCheckpointKnowsIsRefused) {
     files.write({{"epoch", 1}, {"train_loss", 0.5}}, 1);
     kept = files.commit();
   }
-  std::string text = content(folder.path() + "/metrics.jsonl");
+  std::string text = file_text(folder.path() + "/metrics.jsonl");
   text[text.find('5')] = '6';
   std::ofstream(folder.path() + "/metrics.jsonl") << text;
   const std::string message = data_error_of([&] { MetricFiles(folder.path(), kept, Log::silent()); });
@@ -76,7 +70,7 @@ TEST(MetricFiles, AFileCutOrRemovedDuringTheRunIsNoticedAndWrittenAnew) {
     if (epoch == 1) std::filesystem::resize_file(path, 3);
     if (epoch == 2) std::filesystem::remove(path);
   }
-  EXPECT_EQ(content(path), "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n");
+  EXPECT_EQ(file_text(path), "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n");
   EXPECT_EQ(log.lines.size(), 2u);
 }
 
@@ -105,7 +99,7 @@ TEST(TensorBoard, RecordsAreFramedAndWhole) {
     writer.scalar("loss", 7, 0.5);
   }
   std::string bytes;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) bytes = content(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) bytes = file_text(entry.path());
   std::vector<std::string> records;
   const auto masked = [](const std::string& text) {
     const uint32_t crc = crc32c(text.data(), text.size());

@@ -34,12 +34,12 @@ TEST(Resume, ResumingAFinishedRunChangesNothing) {
   root.assign("train.epochs=1");
   train(input_for(root));
   const auto before = fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors");
-  const std::string log = content(folder.path() + "/run/train.log");
+  const std::string log = file_text(folder.path() + "/run/train.log");
   TrainInput input = input_for(root);
   input.existing = ExistingFolder::kResume;
   EXPECT_TRUE(train(input).already_finished);
   EXPECT_EQ(fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors"), before);
-  EXPECT_EQ(content(folder.path() + "/run/train.log"), log);
+  EXPECT_EQ(file_text(folder.path() + "/run/train.log"), log);
 }
 
 TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
@@ -60,7 +60,7 @@ TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
   EXPECT_TRUE(train(input).already_finished);
   std::ofstream(path + "/metrics.jsonl") << "{}\n";
   expect_refusal(ErrorKind::kData, root, "is shorter than");
-  std::string config = content(path + "/config.yaml");
+  std::string config = file_text(path + "/config.yaml");
   const std::string rate = "learning_rate: 0.01";
   ASSERT_NE(config.find(rate), std::string::npos);
   std::ofstream(path + "/config.yaml") << config.replace(config.find(rate), rate.size(), "learning_rate: 0.5");
@@ -72,7 +72,7 @@ TEST(Resume, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
   const TemporaryFolder folder;
   Config root = small_config(folder.path() + "/run");
   root.assign("train.epochs=1");
-  CollectingLog log;
+  KeptLog log;
   TrainInput input = input_for(root);
   input.existing = ExistingFolder::kResume;
   input.log = &log;
@@ -84,19 +84,19 @@ TEST(Resume, ADamagedLastCheckpointFallsBackToThePreviousOne) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";
   train(input_for(small_config(path)));
-  const std::string metrics = content(path + "/metrics.jsonl");
+  const std::string metrics = file_text(path + "/metrics.jsonl");
   {
     std::fstream file(path + "/checkpoints/last.safetensors", std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(-3, std::ios::end);
     file.put('\x55');
   }
-  CollectingLog log;
+  KeptLog log;
   TrainInput input = input_for(small_config(path));
   input.existing = ExistingFolder::kResume;
   input.log = &log;
   EXPECT_FALSE(train(input).already_finished);
   EXPECT_NE(log.text.find("resuming from"), std::string::npos) << log.text;
-  EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
+  EXPECT_EQ(file_text(path + "/metrics.jsonl"), metrics);
   EXPECT_TRUE(fs::exists(path + "/checkpoints/last.safetensors.damaged"));  // and `previous` was not lost to it
   EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
   fs::remove(path + "/checkpoints/previous.safetensors");

@@ -1,0 +1,17 @@
+// A log that keeps its lines.
+#pragma once
+
+#include <string>
+
+#include "debias/core/progress.h"
+
+namespace debias {
+
+class KeptLog : public Log {
+ public:
+  void info(const std::string& line) override { text += line + "\n"; }
+  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
+  std::string text;
+};
+
+}  // namespace debias
