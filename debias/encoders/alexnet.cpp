@@ -11,6 +11,7 @@
 
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -58,12 +59,7 @@ class AlexNetHalf final : public Encoder {
 
   int64_t feature_dim() const override { return kLayers.back().channels * kPositions * kPositions; }
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("alexnet_half"));
-    config.overlay(AlexNetHalfOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("alexnet_half", options_); }
 
  private:
   AlexNetHalfOptions options_;

@@ -10,6 +10,7 @@
 
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -88,12 +89,7 @@ class BagNet18 final : public Encoder {
 
   int64_t feature_dim() const override { return kStages.back().channels; }
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("bagnet18"));
-    config.overlay(BagNetOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("bagnet18", options_); }
 
  private:
   BagNetOptions options_;

@@ -10,6 +10,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -30,12 +31,7 @@ class SimclrHead final : public Head {
     return fc2_(normalised(*bn1_, fc1_(features), {.activation = Activation::kRelu}));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("simclr"));
-    config.overlay(SimclrHeadOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("simclr", options_); }
 
  private:
   SimclrHeadOptions options_;
@@ -53,12 +49,7 @@ class MlpHead final : public Head {
   }
   torch::Tensor forward(const torch::Tensor& features) override { return fc2_(fc1_(features).relu_()); }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("mlp"));
-    config.overlay(MlpHeadOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("mlp", options_); }
 
  private:
   MlpHeadOptions options_;
@@ -80,12 +71,7 @@ class LinearHead final : public Head {
     return options_.batch_norm() ? bn_(rows) : rows;
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("linear"));
-    config.overlay(LinearHeadOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("linear", options_); }
 
  private:
   LinearHeadOptions options_;
@@ -110,12 +96,7 @@ class AlexNetHead final : public Head {
     return fc8_(normalised(*bn7_, fc7_(x), {.activation = Activation::kRelu}));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("alexnet"));
-    config.overlay(AlexNetHeadOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("alexnet", options_); }
 
  private:
   AlexNetHeadOptions options_;
@@ -144,12 +125,7 @@ class MocoV3Head final : public Head {
     return norms_.back()(fcs_.back()(x));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("moco_v3"));
-    config.overlay(MocoV3HeadOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("moco_v3", options_); }
 
  private:
   MocoV3HeadOptions options_;
@@ -162,11 +138,7 @@ class NoHead final : public Head {
   explicit NoHead(int64_t feature_dim) : feature_dim_(feature_dim) {}
   torch::Tensor forward(const torch::Tensor& features) override { return features; }
   int64_t output_dim() const override { return feature_dim_; }
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("none"));
-    return config;
-  }
+  Config config() const override { return Config::map({{"name", Config::string("none")}}); }
 
  private:
   int64_t feature_dim_;

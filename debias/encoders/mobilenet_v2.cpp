@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "debias/encoders/mobile_network.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -42,12 +43,7 @@ class MobileNetV2 final : public MobileNetwork {
   MobileNetV2(const MobileNetV2Options& options, int64_t in_channels, uint64_t seed)
       : MobileNetwork({.stages = mobilenet_v2_stages()}, torchvision_mobile_names, in_channels, seed), options_(options) {}
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("mobilenet_v2"));
-    config.overlay(MobileNetV2Options::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("mobilenet_v2", options_); }
   std::vector<EncoderStage> stages() const override { return stages_by(torchvision_part); }
   std::vector<WeightLayout> weight_layouts() const override {
     return {layout("torchvision", torchvision_mobile_names, {"classifier."}), layout("timm", timm_mobile_names, {"classifier."})};

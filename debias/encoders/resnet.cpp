@@ -8,6 +8,7 @@
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -140,9 +141,7 @@ torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
 torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }
 
 Config ResNet::config() const {
-  Config config;
-  config.set("name", Config::string(fmt::format("resnet{}", depth_)));
-  config.overlay(ResNetOptions::table().write(options_));
+  Config config = written_section(fmt::format("resnet{}", depth_), options_);
   // As runs of before these options have it, which else could not be resumed.
   if (!options_.stem_width()) config.erase("stem_width");
   if (options_.stem_weights() == StemWeights::kNormal) config.erase("stem_weights");

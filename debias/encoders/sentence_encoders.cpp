@@ -9,6 +9,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/written_section.h"
 #include "debias/runtime/upload.h"
 
 namespace debias {
@@ -83,11 +84,7 @@ class Gru final : public Encoder {
     return packed_gru(at::embedding(embedding_, steps->words), steps, directions_, options_.cell());
   }
   int64_t feature_dim() const override { return options_.features(); }
-  Config config() const override {
-    Config config = Config::map({{"name", Config::string("gru")}});
-    config.overlay(GruOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("gru", options_); }
 
  private:
   GruWeights make_direction(const std::string& suffix, int64_t E, int64_t H, InitKeys& keys) {
@@ -131,11 +128,7 @@ class BagOfWords final : public Encoder {
     return std::get<0>(at::embedding_bag(embedding_, words, first, false, /*mode sum*/ 0, false));
   }
   int64_t feature_dim() const override { return options_.features(); }
-  Config config() const override {
-    Config config = Config::map({{"name", Config::string("bag_of_words")}});
-    config.overlay(BagOfWordsOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("bag_of_words", options_); }
 
  private:
   BagOfWordsOptions options_;

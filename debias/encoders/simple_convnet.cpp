@@ -8,6 +8,7 @@
 #include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -42,12 +43,7 @@ class SimpleConvNet final : public Encoder {
 
   int64_t feature_dim() const override { return kChannels.back(); }
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("simple_convnet"));
-    config.overlay(SimpleConvNetOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("simple_convnet", options_); }
 
  private:
   SimpleConvNetOptions options_;

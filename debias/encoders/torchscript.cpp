@@ -13,6 +13,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/file_digest.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -81,12 +82,7 @@ class TorchScript final : public Encoder {
   int64_t feature_dim() const override { return features_; }
   std::optional<int64_t> image_side() const override { return options_.size(); }
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("torchscript"));
-    config.overlay(TorchScriptOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("torchscript", options_); }
 
   void train(bool on = true) override {
     Encoder::train(on);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -128,12 +129,7 @@ class VitSmall final : public Encoder {
   int64_t feature_dim() const override { return kVitWidth; }
   std::optional<int64_t> image_side() const override { return options_.size(); }
 
-  Config config() const override {
-    Config config;
-    config.set("name", Config::string("vit_small"));
-    config.overlay(VitSmallOptions::table().write(options_));
-    return config;
-  }
+  Config config() const override { return written_section("vit_small", options_); }
 
   std::vector<EncoderStage> stages() const override {
     std::vector<EncoderStage> stages = {{"embed", {"cls_token", "pos_embed", "patch_embed"}}};
