@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "tests/apps/background.h"
 #include "tests/apps/process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -37,5 +40,16 @@ class AgentRuns : public testing::Test {
  private:
   TemporaryFolder folder_;
 };
+
+// When the run's checkpoint was written, once it is another time than `before`, or a minute is over.
+inline std::filesystem::file_time_type wait_for_checkpoint(const std::string& run, std::filesystem::file_time_type before) {
+  auto written = before;
+  const bool is_new = soon([&] {
+    std::error_code none;
+    written = std::filesystem::last_write_time(run + "/checkpoints/last.safetensors", none);
+    return !none && written != before;
+  });
+  return is_new ? written : before;
+}
 
 }  // namespace debias

@@ -3,19 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
+#include "tests/apps/agent_runs.h"
+#include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/table3_numbers.h"
-#include "tests/apps/training_process.h"
 #include "tests/support/golden_folder.h"
 
 namespace debias {
@@ -63,17 +62,6 @@ class AgentSweeps : public AgentSweepFolder {
  protected:
   void SetUp() override {
     if (!has_agents()) GTEST_SKIP() << "built without MuJoCo";
-  }
-
-  // Until the first run has saved something since `before`, or a minute is over.
-  static fs::file_time_type wait_for_checkpoint(const std::string& output, fs::file_time_type before) {
-    for (int i = 0; i < 6000; ++i) {
-      std::error_code none;
-      const auto written = fs::last_write_time(output + "/seed-1/checkpoints/last.safetensors", none);
-      if (!none && written != before) return written;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return before;
   }
 };
 
@@ -127,10 +115,10 @@ TEST_F(AgentSweeps, KilledAndStoppedAndRunAgainEndWithTheSameBytes) {
   ASSERT_EQ(run_debias(whole).exit, 0);
   fs::file_time_type written{};
   for (const int signal : {SIGKILL, SIGTERM}) {
-    const TrainingProcess process(debias_binary(), broken);
-    written = wait_for_checkpoint(folder_ / "broken", written);
+    Background process(with({debias_binary()}, broken));
+    written = wait_for_checkpoint(folder_ / "broken/seed-1", written);
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : 128 + SIGKILL);
+    EXPECT_EQ(process.wait().exit, signal == SIGTERM ? 75 : 128 + SIGKILL);
     std::error_code none;  // what was written until then
     written = fs::last_write_time(folder_ / "broken/seed-1/checkpoints/last.safetensors", none);
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/named_pictures.h"
 
 namespace debias {
@@ -52,10 +53,6 @@ class ClassesByName : public testing::Test {
   }
   static ProcessResult eval(const std::string& protocols, const std::vector<std::string>& more) {
     return run_debias(with({"eval", protocols, *pictures_ / "run", "--json"}, more));
-  }
-  static nlohmann::json json_of(const ProcessResult& result) {
-    EXPECT_EQ(result.exit, 0) << result.err;
-    return nlohmann::json::parse(result.out);
   }
   // The share of right predictions among the images of some classes, from evaluation/PROTOCOL.csv of the whole test set.
   static double accuracy_on(const std::string& protocol, const std::vector<std::string>& classes) {

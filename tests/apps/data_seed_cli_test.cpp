@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "debias/core/safetensors.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
+#include "tests/apps/tensor_bytes.h"
 
 namespace debias {
 namespace data_seed_cli_test {
@@ -39,16 +39,7 @@ class DataSeed : public testing::Test {
     return run_debias(with({"train", path("drawn.yaml"), "output=" + path(run)}, more));
   }
   json sets(const std::string& run) const { return json::parse(file_text(path(run) + "/data/sets.json")); }
-  std::string weights(const std::string& run) const {
-    std::string bytes;
-    const auto file = SafetensorsFile::open(path(run) + "/checkpoints/last.safetensors");
-    for (const auto& entry : file.tensors()) {
-      std::string tensor(entry.end - entry.begin, '\0');
-      file.read(entry, tensor.data());
-      bytes += entry.name + tensor;
-    }
-    return bytes;
-  }
+  std::string weights(const std::string& run) const { return tensor_bytes(path(run) + "/checkpoints/last.safetensors"); }
   TemporaryFolder folder_;
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/support/shared_folder.h"
 
@@ -27,36 +28,20 @@ objective: {name: infonce, temperature: 0.3}
 train: {epochs: 1, batch_size: 32, device: cpu, threads: 1}
 )";
 
-ProcessResult debias_command(std::vector<std::string> words) {
-  words.insert(words.begin(), debias_binary());
-  return run(words);
-}
-
-nlohmann::json json_of(const ProcessResult& result) {
-  EXPECT_EQ(result.exit, 0) << result.err;
-  return nlohmann::json::parse(result.out);
-}
-
-void expect_refusal(const ProcessResult& result, int exit, const std::string& message) {
-  EXPECT_EQ(result.exit, exit);
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "debias: " + message + "\n");
-}
-
 class EvalCommand : public SharedFolder<EvalCommand> {
  protected:
   static void SetUpTestSuite() {
     const std::string recipe = path("recipe.yaml");
     std::ofstream(recipe) << kRecipe;
-    const ProcessResult result = debias_command({"train", recipe, "output=" + run_folder()});
+    const ProcessResult result = run_debias({"train", recipe, "output=" + run_folder()});
     ASSERT_EQ(result.exit, 0) << result.err;
   }
   static std::string run_folder() { return path("run"); }
 };
 
 TEST_F(EvalCommand, EvalPrintsPercentAndWritesFractions) {
-  const ProcessResult result = debias_command({"eval", "knn,linear,tsne", run_folder(), "linear.views=eval", "linear.epochs=2", "knn.k=7",
-                                               "tsne.iterations=50", "tsne.samples=30"});
+  const ProcessResult result = run_debias({"eval", "knn,linear,tsne", run_folder(), "linear.views=eval", "linear.epochs=2", "knn.k=7",
+                                           "tsne.iterations=50", "tsne.samples=30"});
   ASSERT_EQ(result.exit, 0) << result.err;
   EXPECT_NE(result.out.find("test.knn_acc1"), std::string::npos);
   EXPECT_NE(result.out.find(" %\n"), std::string::npos);
@@ -74,8 +59,8 @@ TEST_F(EvalCommand, EvalPrintsPercentAndWritesFractions) {
 }
 
 TEST_F(EvalCommand, EvalPrintsLowShotAccuracyWithItsIntervalAndRetrieval) {
-  const ProcessResult result = debias_command({"eval", "low_shot,retrieval", run_folder(), "low_shot.per_class=[1, 3]", "low_shot.draws=3",
-                                               "retrieval.k=[1, 2]", "--fail-if", "low_shot_acc1_3_per_class<0"});
+  const ProcessResult result = run_debias({"eval", "low_shot,retrieval", run_folder(), "low_shot.per_class=[1, 3]", "low_shot.draws=3",
+                                           "retrieval.k=[1, 2]", "--fail-if", "low_shot_acc1_3_per_class<0"});
   ASSERT_EQ(result.exit, 0) << result.err;
   const std::string line = result.out.substr(result.out.find("test.low_shot_acc1_3_per_class"));
   EXPECT_NE(line.substr(0, line.find('\n')).find(" %  ["), std::string::npos) << line;
@@ -87,45 +72,44 @@ TEST_F(EvalCommand, EvalPrintsLowShotAccuracyWithItsIntervalAndRetrieval) {
 }
 
 TEST_F(EvalCommand, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
-  const auto json = json_of(debias_command({"eval", "knn", run_folder(), "k=9", "--json"}));
+  const auto json = json_of(run_debias({"eval", "knn", run_folder(), "k=9", "--json"}));
   EXPECT_EQ(json["protocols"]["knn"], nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json")));
 }
 
 TEST_F(EvalCommand, FailIfGivesExitOneWithOneLineOnlyWhenItHolds) {
-  const ProcessResult holds = debias_command({"eval", "knn", run_folder(), "--fail-if", "test.knn_acc1<1.5"});
+  const ProcessResult holds = run_debias({"eval", "knn", run_folder(), "--fail-if", "test.knn_acc1<1.5"});
   EXPECT_EQ(holds.exit, 1);
   EXPECT_NE(holds.err.find("so --fail-if 'test.knn_acc1<1.5' holds\n"), std::string::npos);
-  EXPECT_EQ(debias_command({"eval", "knn", run_folder(), "--fail-if", "knn_acc1 > 1"}).exit, 0);
-  const ProcessResult unknown = debias_command({"eval", "knn", run_folder(), "--fail-if", "tst.knn_acc1<0.7"});
+  EXPECT_EQ(run_debias({"eval", "knn", run_folder(), "--fail-if", "knn_acc1 > 1"}).exit, 0);
+  const ProcessResult unknown = run_debias({"eval", "knn", run_folder(), "--fail-if", "tst.knn_acc1<0.7"});
   EXPECT_EQ(unknown.exit, 2);
   EXPECT_NE(unknown.err.find("did you mean 'test.knn_acc1'?"), std::string::npos);
 }
 
 TEST_F(EvalCommand, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
-  expect_refusal(debias_command({"eval", "kn", "nowhere"}), 2, "eval: unknown protocol 'kn'; did you mean 'knn'?");
-  expect_refusal(debias_command({"eval", "linear,linear_dcl", "nowhere"}), 2,
-                 "eval: protocol 'linear_dcl' is requested twice; give it once");
-  expect_refusal(debias_command({"eval", "knn", "nowhere", "kk=3"}), 2, "command line: knn: unknown option 'kk'; did you mean 'k'?");
-  expect_refusal(debias_command({"eval", "knn,linear", "nowhere", "k=3"}), 2,
+  expect_refusal(run_debias({"eval", "kn", "nowhere"}), 2, "eval: unknown protocol 'kn'; did you mean 'knn'?");
+  expect_refusal(run_debias({"eval", "linear,linear_dcl", "nowhere"}), 2, "eval: protocol 'linear_dcl' is requested twice; give it once");
+  expect_refusal(run_debias({"eval", "knn", "nowhere", "kk=3"}), 2, "command line: knn: unknown option 'kk'; did you mean 'k'?");
+  expect_refusal(run_debias({"eval", "knn,linear", "nowhere", "k=3"}), 2,
                  "eval: 'k=3' belongs to no requested protocol; write e.g. knn.k=...");
-  expect_refusal(debias_command({"eval", "knn", "nowhere", "linear.epochs=3"}), 2,
+  expect_refusal(run_debias({"eval", "knn", "nowhere", "linear.epochs=3"}), 2,
                  "eval: 'linear.epochs=3' belongs to no requested protocol; write e.g. knn.k=...");
-  expect_refusal(debias_command({"eval", "knn", "nowhere", "--fail-if", "knn"}), 2,
+  expect_refusal(run_debias({"eval", "knn", "nowhere", "--fail-if", "knn"}), 2,
                  "--fail-if 'knn': expected METRIC, one of < <= > >= ==, and a number, e.g. 'test.knn_acc1<0.7'");
-  expect_refusal(debias_command({"eval", "knn", "nowhere", "--data", "glyphs", "data.test.size=3"}), 2,
+  expect_refusal(run_debias({"eval", "knn", "nowhere", "--data", "glyphs", "data.test.size=3"}), 2,
                  "eval: 'data.test.size=3' and --data exclude each other; give one");
-  expect_refusal(debias_command({"eval", "knn", "nowhere"}), 3,
+  expect_refusal(run_debias({"eval", "knn", "nowhere"}), 3,
                  "opening 'nowhere': no such run folder or checkpoint in " + fs::current_path().string());
-  expect_refusal(debias_command({"eval", "knn", run_folder(), "k=97"}), 2,
+  expect_refusal(run_debias({"eval", "knn", run_folder(), "k=97"}), 2,
                  "knn: k: 97 neighbours of a gallery of 96 labelled images; give k of at most 96");
 }
 
 TEST_F(EvalCommand, EvalChangesTheRunsDataByWordsAndEvaluatesOnOthersBesideIt) {
-  const auto changed = json_of(debias_command({"eval", "knn", run_folder(), "data.test.test_count=12", "--json"}));
+  const auto changed = json_of(run_debias({"eval", "knn", run_folder(), "data.test.test_count=12", "--json"}));
   EXPECT_EQ(changed["protocols"]["knn"]["counts"]["test"], 12);
   const std::string own = file_text(run_folder() + "/evaluation/knn.json");
-  const auto other = json_of(
-      debias_command({"eval", "knn", run_folder(), "--data", "glyphs", "size=16", "train_count=50", "test_count=20", "k=3", "--json"}));
+  const auto other =
+      json_of(run_debias({"eval", "knn", run_folder(), "--data", "glyphs", "size=16", "train_count=50", "test_count=20", "k=3", "--json"}));
   EXPECT_EQ(other["protocols"]["knn"]["counts"]["train"], 50);
   EXPECT_EQ(file_text(run_folder() + "/evaluation/knn.json"), own);
   EXPECT_TRUE(fs::exists(run_folder() + "/evaluation/knn-glyphs.json"));
@@ -133,16 +117,16 @@ TEST_F(EvalCommand, EvalChangesTheRunsDataByWordsAndEvaluatesOnOthersBesideIt) {
 
 TEST_F(EvalCommand, WordsGoToTheirProtocolsAndToTheRecipe) {
   const auto json = json_of(
-      debias_command({"eval", "groups,knn", run_folder(), "knn.k=7", "groups.bootstrap=0", "evaluate.unknown_classes=ignore", "--json"}));
+      run_debias({"eval", "groups,knn", run_folder(), "knn.k=7", "groups.bootstrap=0", "evaluate.unknown_classes=ignore", "--json"}));
   const auto changes = json["protocols"]["knn"]["recipe_changes"];
   EXPECT_EQ(changes["evaluate.knn.k"], "7");
   EXPECT_EQ(changes["evaluate.unknown_classes"], "ignore");
 }
 
 TEST_F(EvalCommand, SentencesHaveAHelpOfTheirOwn) {
-  const ProcessResult above = debias_command({"eval", "--help"});
+  const ProcessResult above = run_debias({"eval", "--help"});
   EXPECT_NE(above.out.find("debias eval sentences --help"), std::string::npos) << above.out;
-  const ProcessResult help = debias_command({"eval", "sentences", "--help"});
+  const ProcessResult help = run_debias({"eval", "sentences", "--help"});
   for (const char* option : {"--root", "--tasks", "--with", "--cheap", "--untrained", "--checkpoint", "--fail-if", "--json"}) {
     EXPECT_NE(help.out.find(option), std::string::npos) << option;
   }
@@ -151,27 +135,26 @@ TEST_F(EvalCommand, SentencesHaveAHelpOfTheirOwn) {
 }
 
 TEST_F(EvalCommand, EvalSaysWhichOfItsWordsAreMissing) {
-  expect_refusal(debias_command({"eval"}), 2, "eval: protocols is required; see debias eval --help");
-  expect_refusal(debias_command({"eval", "knn"}), 2, "eval: run is required; see debias eval --help");
-  expect_refusal(debias_command({"eval", "sentences"}), 2, "eval sentences: run is required; see debias eval sentences --help");
+  expect_refusal(run_debias({"eval"}), 2, "eval: protocols is required; see debias eval --help");
+  expect_refusal(run_debias({"eval", "knn"}), 2, "eval: run is required; see debias eval --help");
+  expect_refusal(run_debias({"eval", "sentences"}), 2, "eval sentences: run is required; see debias eval sentences --help");
 }
 
 TEST_F(EvalCommand, SentencesAreNoProtocolAmongOthers) {
-  const ProcessResult listed = debias_command({"eval", "knn,sentences", run_folder()});
+  const ProcessResult listed = run_debias({"eval", "knn,sentences", run_folder()});
   EXPECT_EQ(listed.exit, 2);
   EXPECT_TRUE(listed.err.starts_with("debias: eval: 'sentences' is a command of its own")) << listed.err;
   EXPECT_EQ(times("\n", listed.err), 1u) << listed.err;
-  expect_refusal(debias_command({"eval", "knn", "sentences", run_folder()}), 2,
-                 "eval: sentences excludes protocols; see debias eval --help");
-  expect_refusal(debias_command({"eval", "--predictions", "sentences", run_folder()}), 2,
+  expect_refusal(run_debias({"eval", "knn", "sentences", run_folder()}), 2, "eval: sentences excludes protocols; see debias eval --help");
+  expect_refusal(run_debias({"eval", "--predictions", "sentences", run_folder()}), 2,
                  "eval: sentences excludes --predictions; see debias eval --help");
-  const ProcessResult of_images = debias_command({"eval", "sentences", run_folder(), "--data", "glyphs"});
+  const ProcessResult of_images = run_debias({"eval", "sentences", run_folder(), "--data", "glyphs"});
   EXPECT_EQ(of_images.exit, 2);
   EXPECT_TRUE(of_images.err.starts_with("debias: eval sentences: unknown option '--data'")) << of_images.err;
-  const ProcessResult cheap = debias_command({"eval", "knn", run_folder(), "--cheap"});
+  const ProcessResult cheap = run_debias({"eval", "knn", run_folder(), "--cheap"});
   EXPECT_EQ(cheap.exit, 2);
   EXPECT_TRUE(cheap.err.starts_with("debias: eval: unknown option '--cheap'")) << cheap.err;
-  const ProcessResult images = debias_command({"eval", "sentences", run_folder(), "--root", run_folder()});
+  const ProcessResult images = run_debias({"eval", "sentences", run_folder(), "--root", run_folder()});
   EXPECT_EQ(images.exit, 2);
   EXPECT_NE(images.err.find("it reads images; this is for runs of method quick_thoughts"), std::string::npos) << images.err;
 }

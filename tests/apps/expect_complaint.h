@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 
@@ -28,6 +29,19 @@ inline void expect_one_line(const ProcessResult& result, int exit, const std::st
 inline void expect_refused(const ProcessResult& result, int exit, const std::string& part) {
   expect_one_line(result, exit, part);
   EXPECT_EQ(result.out, "");
+}
+
+// That line whole, and no result.
+inline void expect_refusal(const ProcessResult& result, int exit, const std::string& message) {
+  EXPECT_EQ(result.exit, exit);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "debias: " + message + "\n");
+}
+
+// Of a command that prints JSON.
+inline nlohmann::json json_of(const ProcessResult& result) {
+  EXPECT_EQ(result.exit, 0) << result.err;
+  return nlohmann::json::parse(result.out);
 }
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 
 namespace debias {
@@ -46,17 +47,6 @@ std::vector<int64_t> four_classes(size_t count) {
   std::vector<int64_t> labels(count);
   for (size_t i = 0; i < count; ++i) labels[i] = static_cast<int64_t>(i % 4);
   return labels;
-}
-
-Json json_of(const ProcessResult& result) {
-  EXPECT_EQ(result.exit, 0) << result.err;
-  return Json::parse(result.out);
-}
-
-void expect_refusal(const ProcessResult& result, int exit, const std::string& message) {
-  EXPECT_EQ(result.exit, exit);
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "debias: " + message + "\n");
 }
 
 TEST(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {

@@ -14,10 +14,10 @@
 
 #include "debias/core/safetensors.h"
 #include "tests/apps/agent_runs.h"
+#include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/report_page.h"
-#include "tests/apps/training_process.h"
 
 namespace debias {
 namespace rl_cli_test {
@@ -35,28 +35,17 @@ class RlCommand : public AgentRuns {
     std::memcpy(&header, checkpoint.data(), sizeof header);
     return file_text(path(name) + "/metrics.jsonl") + checkpoint.substr(sizeof header + header);
   }
-
-  // Until a run has saved something since `before`, or is at its end.
-  fs::file_time_type wait_for_checkpoint(const std::string& name, fs::file_time_type before) const {
-    for (int i = 0; i < 6000; ++i) {
-      std::error_code none;
-      const auto written = fs::last_write_time(path(name) + "/checkpoints/last.safetensors", none);
-      if (!none && written != before) return written;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return before;
-  }
 };
 
 TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
   ASSERT_EQ(run_debias(words("whole")).exit, 0);
   fs::file_time_type written{};
   for (const int signal : {SIGTERM, SIGKILL, SIGTERM, SIGKILL}) {
-    const TrainingProcess process(debias_binary(), words("broken", {"--resume"}));
-    written = wait_for_checkpoint("broken", written);
+    Background process(with({debias_binary()}, words("broken", {"--resume"})));
+    written = wait_for_checkpoint(path("broken"), written);
     std::this_thread::sleep_for(std::chrono::milliseconds(37));  // in the middle of a step, or of saving it
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : 128 + SIGKILL);
+    EXPECT_EQ(process.wait().exit, signal == SIGTERM ? 75 : 128 + SIGKILL);
     std::error_code none;  // it may have been killed between two names
     written = fs::last_write_time(path("broken") + "/checkpoints/last.safetensors", none);
   }

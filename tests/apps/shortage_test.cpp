@@ -6,11 +6,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
+#include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
-#include "tests/apps/training_process.h"
 #include "tests/support/small_disk.h"
 #include "tests/train/small_recipe_text.h"
 
@@ -113,12 +112,11 @@ TEST_F(Shortage, OfAFilesSizeIsOneLineAndTheLimitIsNamed) {
 TEST_F(Shortage, OfRoomOnTheDiskIsWaitedForUntilASignal) {
   const SmallDisk disk(256 << 10);
   if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
-  const TrainingProcess process(debias_binary(), training(disk / "run", {"train.on_full_disk=wait"}));
+  Background process(with({debias_binary()}, training(disk / "run", {"train.on_full_disk=wait"})));
   const auto waits = [&] { return file_text(disk / "run/train.log").find("waiting for space") != std::string::npos; };
-  for (int i = 0; i < 1200 && !waits(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_TRUE(waits());
+  EXPECT_TRUE(soon(waits));
   process.signal(SIGTERM);
-  EXPECT_EQ(process.wait(), 75);
+  EXPECT_EQ(process.wait().exit, 75);
 }
 
 TEST_F(Shortage, OfTheLockDoesNotConcernReaders) {

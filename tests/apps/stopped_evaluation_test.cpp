@@ -4,14 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
+#include "tests/apps/background.h"
 #include "tests/apps/process.h"
-#include "tests/apps/training_process.h"
 
 namespace debias {
 namespace stopped_evaluation_test {
@@ -42,8 +40,7 @@ class EvaluationInTraining : public testing::Test {
     return file_text(path(name) + "/metrics.jsonl") + file_text(path(name) + "/metrics.csv");
   }
   void wait_for(const std::string& file) const {
-    for (int i = 0; i < 1200 && !fs::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(25));
-    ASSERT_TRUE(fs::exists(file)) << file;
+    ASSERT_TRUE(soon([&] { return fs::exists(file); })) << file;
   }
   TemporaryFolder folder_;
 };
@@ -53,10 +50,10 @@ TEST_F(EvaluationInTraining, AStopInTheMiddleIsObeyedAtOnceAndTheEvaluationMadeU
   ASSERT_EQ(run_debias(words("whole", slow)).exit, 0);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGXCPU, SIGUSR1, SIGKILL}) {
     const std::string name = "stopped" + std::to_string(signal);
-    const TrainingProcess process(debias_binary(), words(name, slow));
+    Background process(with({debias_binary()}, words(name, slow)));
     wait_for(path(name) + "/evaluation/knn.json");  // the map is being made
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGKILL ? 128 + SIGKILL : 75);
+    EXPECT_EQ(process.wait().exit, signal == SIGKILL ? 128 + SIGKILL : 75);
     EXPECT_FALSE(fs::exists(path(name) + "/evaluation/tsne.json")) << "the map would have been made to its end";
     std::vector<std::string> rest = slow;
     rest.push_back("--resume");

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "debias/core/philox.h"
-#include "debias/core/safetensors.h"
+#include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
-#include "tests/apps/training_process.h"
+#include "tests/apps/tensor_bytes.h"
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
@@ -38,17 +38,6 @@ std::string relative_text(const std::string& folder, const fs::path& file) {
   return file.lexically_relative(folder).string() + "\n" + file_text(file.string());
 }
 
-std::string tensors_of(const std::string& checkpoint) {
-  std::string bytes;
-  const auto file = SafetensorsFile::open(checkpoint);
-  for (const auto& entry : file.tensors()) {
-    std::string tensor(entry.end - entry.begin, '\0');
-    file.read(entry, tensor.data());
-    bytes += entry.name + tensor;
-  }
-  return bytes;
-}
-
 // Everything that a sweep must reproduce: its record, and of each run the metric files and the tensors of the last checkpoint.
 std::string sweep_trace(const std::string& output) {
   std::set<fs::path> files;
@@ -57,7 +46,7 @@ std::string sweep_trace(const std::string& output) {
   for (const auto& file : files) {
     const std::string name = file.filename().string();
     if (name == "sweep.json" || name == "metrics.jsonl" || name == "metrics.csv") bytes += relative_text(output, file);
-    if (name == "last.safetensors") bytes += tensors_of(file.string());
+    if (name == "last.safetensors") bytes += tensor_bytes(file.string());
   }
   return bytes;
 }
@@ -95,10 +84,10 @@ TEST_F(SweepCommand, KilledAtRandomMomentsAndRunAgainEndsWithTheSameBytes) {
   Random random(RngKey{RngDomain::kTest, 12});
   int kills = 0;
   for (int attempt = 0; attempt < 40 && kills < 5; ++attempt) {
-    const TrainingProcess process(debias_binary(), killed);
+    Background process(with({debias_binary()}, killed));
     std::this_thread::sleep_for(std::chrono::duration<double>(random.uniform(0.1, 0.4) * seconds));
     process.signal(SIGKILL);
-    if (process.wait() == 0) break;
+    if (process.wait().exit == 0) break;
     ++kills;
   }
   EXPECT_GE(kills, 2);
@@ -111,15 +100,14 @@ TEST_F(SweepCommand, KilledAtRandomMomentsAndRunAgainEndsWithTheSameBytes) {
 TEST_F(SweepCommand, AStopSignalLeavesCheckpointsAndTheSameCommandGoesOn) {
   const std::string sweep = file("base: small.yaml\nseeds: [1, 2, 3]\n");
   const std::vector<std::string> long_runs = {"sweep", sweep, "train.epochs=400", "--jobs", "2"};
-  const TrainingProcess process(debias_binary(), long_runs);
+  Background process(with({debias_binary()}, long_runs));
   const std::string out = folder_ / "out";
   const auto both_train = [&] {
     return fs::exists(out + "/seed-1/checkpoints/last.safetensors") && fs::exists(out + "/seed-2/checkpoints/last.safetensors");
   };
-  for (int i = 0; i < 1200 && !both_train(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  ASSERT_TRUE(both_train());
+  ASSERT_TRUE(soon(both_train));
   process.signal(SIGTERM);
-  EXPECT_EQ(process.wait(), 75);
+  EXPECT_EQ(process.wait().exit, 75);
   EXPECT_EQ(states(out)[0]["state"], "stopped");
   EXPECT_EQ(states(out)[1]["state"], "stopped");
   EXPECT_EQ(states(out)[2]["state"], "waiting");
@@ -209,14 +197,13 @@ TEST_F(SweepCommand, BadInputIsOneLineBeforeAnythingRuns) {
 
 TEST_F(SweepCommand, TwoAtOnceOnOneOutputAreRefused) {
   const std::string sweep = file("base: small.yaml\n");
-  const TrainingProcess process(debias_binary(), {"sweep", sweep, "train.epochs=100000"});
-  for (int i = 0; i < 1200 && !fs::exists(folder_ / "out/seed-1/config.yaml"); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  Background process(with({debias_binary()}, {"sweep", sweep, "train.epochs=100000"}));
+  EXPECT_TRUE(soon([&] { return fs::exists(folder_ / "out/seed-1/config.yaml"); }));
   const ProcessResult second = run_debias({"sweep", sweep, "train.epochs=100000"});
   EXPECT_EQ(second.exit, 2);
   EXPECT_THAT(second.err, HasSubstr("another process is at work"));
   process.signal(SIGTERM);
-  EXPECT_EQ(process.wait(), 75);
+  EXPECT_EQ(process.wait().exit, 75);
 }
 
 }  // namespace sweep_cli_test

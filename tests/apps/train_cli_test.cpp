@@ -4,15 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "debias/core/safetensors.h"
+#include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
-#include "tests/apps/training_process.h"
+#include "tests/apps/tensor_bytes.h"
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
@@ -23,14 +22,7 @@ using testing::HasSubstr;
 
 // Everything a run must reproduce: metric files and each tensor of the last checkpoint.
 std::string trace(const std::string& run) {
-  std::string bytes = file_text(run + "/metrics.jsonl") + file_text(run + "/metrics.csv");
-  const auto file = SafetensorsFile::open(run + "/checkpoints/last.safetensors");
-  for (const auto& entry : file.tensors()) {
-    std::string tensor(entry.end - entry.begin, '\0');
-    file.read(entry, tensor.data());
-    bytes += entry.name + tensor;
-  }
-  return bytes;
+  return file_text(run + "/metrics.jsonl") + file_text(run + "/metrics.csv") + tensor_bytes(run + "/checkpoints/last.safetensors");
 }
 
 class TrainCommand : public testing::Test {
@@ -47,12 +39,10 @@ class TrainCommand : public testing::Test {
 TEST_F(TrainCommand, SigtermWritesACheckpointAndExitsWith75) {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     const std::string name = "stopped" + std::to_string(signal);
-    const TrainingProcess process(debias_binary(), words(name, {"train.epochs=100000"}));
-    for (int i = 0; i < 600 && !fs::exists(path(name) + "/checkpoints/last.safetensors"); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    Background process(with({debias_binary()}, words(name, {"train.epochs=100000"})));
+    EXPECT_TRUE(soon([&] { return fs::exists(path(name) + "/checkpoints/last.safetensors"); }));
     process.signal(signal);
-    EXPECT_EQ(process.wait(), 75);
+    EXPECT_EQ(process.wait().exit, 75);
     EXPECT_NO_THROW(verify_safetensors(SafetensorsFile::open(path(name) + "/checkpoints/last.safetensors")));
   }
 }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "debias/core/cpu_share.h"
+#include "tests/apps/background.h"
 #include "tests/apps/process.h"
-#include "tests/apps/training_process.h"
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
@@ -65,11 +65,8 @@ class WaitPolicy : public testing::Test {
   // The variables of a training process once it has begun, as lines.
   std::string environment_of_training() {
     const std::string output = folder_ / std::to_string(++runs_);
-    const TrainingProcess process(debias_binary(), {"train", folder_ / "recipe.yaml", "output=" + output, "train.epochs=100000"});
-    for (int i = 0; i < 2400 && !std::filesystem::exists(output + "/config.yaml"); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(25));
-    }
-    EXPECT_TRUE(std::filesystem::exists(output + "/config.yaml"));
+    Background process(with({debias_binary()}, {"train", folder_ / "recipe.yaml", "output=" + output, "train.epochs=100000"}));
+    EXPECT_TRUE(soon([&] { return std::filesystem::exists(output + "/config.yaml"); }));
     std::string variables = file_text("/proc/" + std::to_string(process.id()) + "/environ");
     process.signal(SIGKILL);
     process.wait();
