@@ -195,8 +195,7 @@ class Trainings : public testing::TestWithParam<Training> {
   }
 
   Config recipe(const std::string& device, const std::string& output) const {
-    Config root = small_config(folder_ / output);
-    root.assign("train.epochs=1");
+    Config root = changed(small_config(folder_ / output), {"train.epochs=1"});
     for (const auto& change : GetParam().changes) root.assign(change);
     root.assign("train.device=" + device);
     return root;
@@ -223,17 +222,14 @@ class Trainings : public testing::TestWithParam<Training> {
 };
 
 TEST_P(Trainings, EqualTheCpusAndRarelyWait) {
-  Config still = recipe("cpu", "start");
-  still.assign("optimizer.learning_rate=1e-12");
-  train(input_for(still));
+  train(input_for(changed(recipe("cpu", "start"), {"optimizer.learning_rate=1e-12"})));
   train(input_for(recipe("cpu", "cpu")));
   train(input_for(recipe(kDoubleName, "double")));
   EXPECT_LT(distance("cpu", "double"), 0.03 * distance("cpu", "start"));
   EXPECT_GT(double_log().kernels["convolution_backward"], 0);
 
   const DoubleLog of_six = double_log();
-  Config twelve = recipe(kDoubleName, "twelve");
-  twelve.assign("train.batch_size=8");
+  Config twelve = changed(recipe(kDoubleName, "twelve"), {"train.batch_size=8"});
   reset_double_log();
   train(input_for(twelve));
   const DoubleLog of_twelve = double_log();
@@ -308,10 +304,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, Resumed,
 TEST_F(OnTheDouble, BfloatTrainsAsOnTheCpu) {
   const TemporaryFolder folder;
   const auto loss = [&](const std::string& device, const std::string& precision) {
-    Config root = small_config(folder / (device + precision));
-    root.assign("train.device=" + device);
-    root.assign("train.precision=" + precision);
-    train(input_for(root));
+    train(input_for(changed(small_config(folder / (device + precision)), {"train.device=" + device, "train.precision=" + precision})));
     return last_loss(folder / (device + precision));
   };
   const double there = loss(kDoubleName, "bf16");
@@ -321,9 +314,9 @@ TEST_F(OnTheDouble, BfloatTrainsAsOnTheCpu) {
 
 TEST_F(OnTheDouble, ProtocolsGiveTheCpusMetrics) {
   const TemporaryFolder folder;
-  Config root = small_config(folder / "run");
-  root.assign("data.train.correlation=0.8");
-  root.assign("data.test={name: glyphs, size: 16, test_count: 48, split: test, correlation: 0.5}");
+  Config root =
+      changed(small_config(folder / "run"),
+              {"data.train.correlation=0.8", "data.test={name: glyphs, size: 16, test_count: 48, split: test, correlation: 0.5}"});
   train(input_for(root));
   const auto metrics = [&](const std::string& device) {
     EvaluationRequest request{.run = folder / "run", .device = device};
@@ -363,9 +356,8 @@ TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
 TEST_F(OnTheDouble, TwoRanksTrainAsOnTheCpu) {
   const TemporaryFolder folder;
   const auto losses = [&](const std::string& device) {
-    Config root = in_folder(batches_of(16, 1), folder / device);
-    root.assign("optimizer={name: sgd, learning_rate: 0.01, momentum: 0.9}");
-    root.assign("train.device=" + device);
+    Config root = changed(in_folder(batches_of(16, 1), folder / device),
+                          {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0.9}", "train.device=" + device});
     train_on_ranks(root, 2);
     return last_loss(folder / device);
   };
@@ -377,10 +369,9 @@ TEST_F(OnTheDouble, TwoRanksTrainAsOnTheCpu) {
 TEST_F(OnTheDouble, RanksJoinRunningStatisticsWithoutWaiting) {
   const TemporaryFolder folder;
   const auto waits = [&](const std::string& synchronised, int64_t epochs) {
-    Config root = in_folder(batches_of(16, epochs), folder / (synchronised + std::to_string(epochs)));
-    root.assign(std::string("train.device=") + kDoubleName);
-    root.assign("train.synchronise_norm=" + synchronised);
-    root.assign("data.train.train_count=32");
+    Config root =
+        changed(in_folder(batches_of(16, epochs), folder / (synchronised + std::to_string(epochs))),
+                {std::string("train.device=") + kDoubleName, "train.synchronise_norm=" + synchronised, "data.train.train_count=32"});
     reset_double_log();
     train_on_ranks(root, 2);
     return double_log().host_waits;
@@ -391,9 +382,7 @@ TEST_F(OnTheDouble, RanksJoinRunningStatisticsWithoutWaiting) {
 
 TEST_F(OnTheDouble, TheNextBatchIsPreparedBeforeTheStepIsWaitedFor) {
   const TemporaryFolder folder;
-  Config root = small_config(folder / "run");
-  root.assign(std::string("train.device=") + kDoubleName);
-  const MethodWithBatch made(root);
+  const MethodWithBatch made(changed(small_config(folder / "run"), {std::string("train.device=") + kDoubleName}));
   reset_double_log();
   int64_t before = -1, kernels = 0;
   made.parts.method->run(made.batch, 1, [&] {
@@ -409,11 +398,9 @@ TEST_F(OnTheDouble, ComputesAsTheRecipeSays) {
   const TemporaryFolder folder;
   const auto& context = at::globalContext();
   for (const char* on : {"true", "false"}) {
-    Config root = small_config(folder / "run");
-    root.assign(std::string("train.device=") + kDoubleName);
-    root.assign(std::string("train.tf32=") + on);
-    root.assign(std::string("train.deterministic=") + on);
-    const MethodWithBatch made(root);
+    const MethodWithBatch made(
+        changed(small_config(folder / "run"),
+                {std::string("train.device=") + kDoubleName, std::string("train.tf32=") + on, std::string("train.deterministic=") + on}));
     EXPECT_EQ(context.allowTF32CuBLAS(), on == std::string("true"));
     EXPECT_EQ(context.deterministicAlgorithms(), on == std::string("true"));
     EXPECT_EQ(context.deterministicCuDNN(), on == std::string("true"));
@@ -431,15 +418,13 @@ class Sentences : public testing::TestWithParam<const char*> {
   }
 
   std::string trained_on(const std::string& device, int64_t epochs) const {
-    Config root = parse_yaml(
-        "{name: small, seed: 3, method: quick_thoughts, optimizer: {name: sgd, learning_rate: 0.1, momentum: 0, clip_norm_per_tensor: 5}, "
-        "train: {batch_size: 10, threads: 1, log_every: 1}}",
-        "small.yaml");
-    root.assign("data={train: " + small_corpus_section(folder_.path()) + "}");
-    root.assign(std::string("encoder=") + GetParam());
-    root.assign("objective={name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}");
-    root.assign("train.device=" + device);
-    root.assign("train.epochs=" + std::to_string(epochs));
+    Config root = changed(parse_yaml("{name: small, seed: 3, method: quick_thoughts, optimizer: {name: sgd, learning_rate: 0.1, momentum: "
+                                     "0, clip_norm_per_tensor: 5}, "
+                                     "train: {batch_size: 10, threads: 1, log_every: 1}}",
+                                     "small.yaml"),
+                          {"data={train: " + small_corpus_section(folder_.path()) + "}", std::string("encoder=") + GetParam(),
+                           "objective={name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}",
+                           "train.device=" + device, "train.epochs=" + std::to_string(epochs)});
     const std::string output = folder_ / (device + std::to_string(epochs));
     root.assign("output=" + output);
     train(input_for(root));

@@ -31,11 +31,8 @@ inline Config in_folder(Config root, const std::string& path) {
 }
 
 inline Config batches_of(int64_t batch_size, int64_t epochs) {
-  Config root = small_config("");
-  root.assign(fmt::format("train.batch_size={}", batch_size));
-  root.assign(fmt::format("train.epochs={}", epochs));
-  root.assign("train.workers=0");
-  return root;
+  return changed(small_config(""),
+                 {fmt::format("train.batch_size={}", batch_size), fmt::format("train.epochs={}", epochs), "train.workers=0"});
 }
 
 }  // namespace debias

@@ -105,10 +105,8 @@ std::shared_ptr<const MethodEntry> points_entry() {
 }
 
 TrainInput points_input(const std::string& output, int64_t count = 10) {
-  Config root = small_config(output);
-  root.assign("objective={name: supcon, temperature: 0.5}");
-  root.assign("optimizer={name: sgd, learning_rate: 0.3}");
-  root.assign("train.channels_last=false");
+  Config root = changed(small_config(output), {"objective={name: supcon, temperature: 0.5}", "optimizer={name: sgd, learning_rate: 0.3}",
+                                               "train.channels_last=false"});
   TrainInput input;
   input.recipe = read_recipe(root);
   input.recipe.method = {points_entry()};

@@ -44,9 +44,7 @@ class Filling : public Progress, public Log {
 };
 
 TrainInput input_on(const SmallDisk& disk, Filling& filling, const std::string& policy) {
-  Config root = small_config(disk / "run");
-  root.assign("train.on_full_disk=" + policy);
-  TrainInput input = input_for(root);
+  TrainInput input = input_for(changed(small_config(disk / "run"), {"train.on_full_disk=" + policy}));
   input.progress = &filling;
   input.log = &filling;
   input.full_disk_retry = std::chrono::milliseconds(1);

@@ -38,8 +38,7 @@ class PriorOfEpoch : public TrainObserver {  // 0.2, 1.5, 0.4
 TEST(Trainer, EstimatesArePutInForceAndLoggedAndSurviveAStop) {
   const TemporaryFolder folder;
   const std::string whole = folder.path() + "/whole";
-  Config root = small_config(whole);
-  root.assign("objective.tau_plus={from: prior, start: 0.05}");
+  Config root = changed(small_config(whole), {"objective.tau_plus={from: prior, start: 0.05}"});
   const auto observer = std::make_shared<PriorOfEpoch>();
   KeptLog log;
   TrainInput input = input_for(root);
@@ -64,17 +63,14 @@ TEST(Trainer, ARecipeThatCannotRunLeavesNoFolder) {
   const TemporaryFolder folder;
   for (const char* word :
        {"objective={name: softcon, bias_features: absent.npy}", "train.batch_size=4096", "train.batch_size=1", "train.micro_batch=15"}) {
-    Config root = small_config(folder.path() + "/run");
-    root.assign(word);
-    EXPECT_THROW(train(input_for(root)), Error) << word;
+    EXPECT_THROW(train(input_for(changed(small_config(folder.path() + "/run"), {word}))), Error) << word;
     EXPECT_EQ(folder.entries(), 0u) << word;
   }
 }
 
 TEST(Trainer, WhatAnObjectiveCannotTakeIsRefusedBeforeThereIsAFolder) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("method={name: moco, queue: 48}");
+  Config root = changed(small_config(folder.path() + "/run"), {"method={name: moco, queue: 48}"});
   root.assign("objective={name: eps_supinfonce, form: d}");  // takes no keys
   EXPECT_THROW(train(input_for(root)), Error);
   EXPECT_EQ(folder.entries(), 0u);
@@ -87,9 +83,9 @@ TEST(Trainer, FairKlTrainsOnBiasFeaturesWhoseFirstRowIsOfAHeldOutImage) {
   for (size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i % 7) + 0.5f;
   features[0] = features[1] = 0;
   write_npy(data / "bias.npy", DType::kFloat32, {96, 2}, features.data());
-  Config root = small_config(folder.path() + "/run");
-  root.assign("objective=[{name: eps_supinfonce}, {name: fairkl, weight: 0.1, bias_features: " + (data / "bias.npy") + "}]");
-  const TrainInput input = input_for(root);
+  const TrainInput input =
+      input_for(changed(small_config(folder.path() + "/run"),
+                        {"objective=[{name: eps_supinfonce}, {name: fairkl, weight: 0.1, bias_features: " + (data / "bias.npy") + "}]"}));
   const RunParts parts = make_run_parts(input.recipe, input.dataset);
   const std::vector<Term> terms(parts.method->terms().begin(), parts.method->terms().end());
   EXPECT_EQ(terms.back().options().config().find("mode")->text(), "authors");
@@ -99,11 +95,9 @@ TEST(Trainer, FairKlTrainsOnBiasFeaturesWhoseFirstRowIsOfAHeldOutImage) {
 TEST(Trainer, ALogBeginsWithWhatIsKnownAgainstAnOption) {
   const auto log_of = [](const std::string& mode) {
     const TemporaryFolder folder;
-    Config root = small_config(folder.path() + "/run");
-    root.assign("data.train.correlation=0.8");
-    root.assign("train.epochs=1");
-    root.assign("objective=[{name: infonce}, {name: fairkl, weight: 0.01" + mode + "}]");
-    train(input_for(root));
+    train(input_for(changed(
+        small_config(folder.path() + "/run"),
+        {"data.train.correlation=0.8", "train.epochs=1", "objective=[{name: infonce}, {name: fairkl, weight: 0.01" + mode + "}]"})));
     return file_text(folder.path() + "/run/train.log");
   };
   for (const auto* mode : {", mode: kl", ", variant: paper"}) {
@@ -115,11 +109,10 @@ TEST(Trainer, ALogBeginsWithWhatIsKnownAgainstAnOption) {
 
 TEST(Trainer, WeightsThatAreNotFiniteAreNotSaved) {  // one step an epoch: its loss is finite, what the update leaves is not
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.batch_size=96");
-  root.assign("objective={name: infonce, weight: 1e6}");
-  root.assign("optimizer={name: sgd, learning_rate: 1e38}");
-  const std::string message = error_of(ErrorKind::kNumeric, [&] { train(input_for(root)); });
+  const std::string message = error_of(ErrorKind::kNumeric, [&] {
+    train(input_for(changed(small_config(folder.path() + "/run"), {"train.batch_size=96", "objective={name: infonce, weight: 1e6}",
+                                                                   "optimizer={name: sgd, learning_rate: 1e38}"})));
+  });
   EXPECT_NE(message.find("is not saved"), std::string::npos) << message;
   EXPECT_FALSE(fs::exists(folder.path() + "/run/checkpoints/last.safetensors"));
 }
@@ -143,10 +136,7 @@ TEST(Trainer, WorkersDoNotChangeTheResult) {
   const TemporaryFolder folder;
   std::string first;
   for (const char* workers : {"0", "1", "3"}) {
-    Config root = small_config(folder.path() + "/" + workers);
-    root.assign(std::string("train.workers=") + workers);
-    root.assign("train.epochs=1");
-    train(input_for(root));
+    train(input_for(changed(small_config(folder.path() + "/" + workers), {std::string("train.workers=") + workers, "train.epochs=1"})));
     const std::string metrics = file_text(folder.path() + "/" + workers + "/metrics.jsonl");
     if (first.empty()) first = metrics;
     EXPECT_EQ(metrics, first);
@@ -253,9 +243,8 @@ TEST(Trainer, WhatDoesNotFitInto32BitsEndsAsANumericErrorThatSaysWhere) {
                             "optimizer={name: adam, weight_decay: 1e300}", "optimizer={name: sgd, learning_rate: 1e300}",
                             "optimizer={name: sgd, learning_rate: 1e38}", "optimizer={name: sgd, weight_decay: 1e300}",
                             "optimizer={name: sgd, weight_decay: 1e38}", "schedule={name: cosine, eta_min: 1e300}"}) {
-    Config root = small_config(folder / std::to_string(run++));
-    root.assign(words);
-    const std::string message = error_of(ErrorKind::kNumeric, [&] { train(input_for(root)); });
+    const std::string message =
+        error_of(ErrorKind::kNumeric, [&] { train(input_for(changed(small_config(folder / std::to_string(run++)), {words}))); });
     EXPECT_NE(message.find("training stopped at step"), std::string::npos) << words << ": " << message;
   }
 }
@@ -272,13 +261,9 @@ TEST(Trainer, ASelectThatNamesNoMetricIsRefusedAtTheFirstEvaluation) {
 
 TEST(Trainer, LossFallsOnShapes) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=6");
-  root.assign("objective={name: infonce}");
-  root.assign("head={name: simclr, hidden_dim: 64, output_dim: 32}");
-  root.assign("optimizer.learning_rate=3e-3");
-  root.assign("data.train.train_count=256");
-  train(input_for(root));
+  train(input_for(changed(small_config(folder.path() + "/run"),
+                          {"train.epochs=6", "objective={name: infonce}", "head={name: simclr, hidden_dim: 64, output_dim: 32}",
+                           "optimizer.learning_rate=3e-3", "data.train.train_count=256"})));
   std::istringstream lines(file_text(folder.path() + "/run/metrics.jsonl"));
   std::vector<double> losses;
   for (std::string line; std::getline(lines, line);) {
@@ -302,9 +287,7 @@ TEST(Trainer, LossFallsOnShapes) {
 
 TEST(Trainer, ABatchLargerThanTheDataIsRefused) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.batch_size=200");
-  EXPECT_THROW(train(input_for(root)), Error);
+  EXPECT_THROW(train(input_for(changed(small_config(folder.path() + "/run"), {"train.batch_size=200"}))), Error);
 }
 
 TEST(Trainer, APlanWritesNothing) {
@@ -318,19 +301,15 @@ TEST(Trainer, APlanWritesNothing) {
 
 TEST(Trainer, CheckpointsInsideAnEpochAreTakenByTheClock) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.checkpoint_every=1e-9");
-  root.assign("train.epochs=1");
-  train(input_for(root));
+  train(input_for(changed(small_config(folder.path() + "/run"), {"train.checkpoint_every=1e-9", "train.epochs=1"})));
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/previous.safetensors").state.batch, 6);
 }
 
 TEST(Trainer, AWarmUpAsLongAsTheRunIsSaid) {
   const TemporaryFolder folder;
   for (const auto& [epochs, warns] : std::vector<std::pair<std::string, bool>>{{"2", true}, {"3", false}}) {
-    Config root = small_config(folder / epochs);
-    root.assign("schedule={name: cosine, warmup_epochs: 2, warmup_from: 0.001}");
-    root.assign("train.epochs=" + epochs);
+    Config root =
+        changed(small_config(folder / epochs), {"schedule={name: cosine, warmup_epochs: 2, warmup_from: 0.001}", "train.epochs=" + epochs});
     KeptLog log;
     TrainInput input = input_for(root);
     input.log = &log;

@@ -30,9 +30,9 @@ TEST(UnreadableImages, AreReplacedAndCountedAlikeAfterAResume) {
   const TemporaryFolder folder;
   write_images(folder / "data");
   const auto config = [&](const std::string& output) {
-    Config root = small_config(output);
-    root.assign("data={on_error: substitute, train: {name: image_folder, root: " + (folder / "data") + "}}");
-    root.assign("train.batch_size=4");
+    Config root =
+        changed(small_config(output),
+                {"data={on_error: substitute, train: {name: image_folder, root: " + (folder / "data") + "}}", "train.batch_size=4"});
     return root;
   };
   train(input_for(config(folder / "whole")));

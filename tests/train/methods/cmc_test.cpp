@@ -17,11 +17,9 @@ namespace debias {
 namespace cmc_test {
 
 Config cmc_config(const std::string& output, const std::string& objective = "{name: infonce, temperature: 0.07}") {
-  Config root = small_config(output);
-  root.assign("views={preset: cmc_lab, count: 1, random_resized_crop: {size: 16}}");
-  root.assign("head={name: linear, output_dim: 4}");
-  root.assign("method={name: cmc, negatives: 20}");
-  root.assign("objective=" + objective);
+  Config root =
+      changed(small_config(output), {"views={preset: cmc_lab, count: 1, random_resized_crop: {size: 16}}",
+                                     "head={name: linear, output_dim: 4}", "method={name: cmc, negatives: 20}", "objective=" + objective});
   return root;
 }
 
@@ -81,9 +79,7 @@ TEST(Cmc, ResumesByteForByteWithEveryLoss) {
   }
   for (const auto& [objective, loss] : losses) {
     const TemporaryFolder folder;
-    Config root = cmc_config(folder.path() + "/whole", objective);
-    root.assign("method.loss=" + loss);
-    root.assign("train.epochs=2");
+    Config root = changed(cmc_config(folder.path() + "/whole", objective), {"method.loss=" + loss, "train.epochs=2"});
     train(input_for(root));
     train_in_two(root, folder.path() + "/stopped", 7);
     expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");
@@ -105,8 +101,7 @@ TEST(Cmc, SupconFindsItsPositivesWithoutLabels) {
 
 TEST(Cmc, ABankOfOtherDataIsRefused) {
   const TemporaryFolder folder;
-  Config root = cmc_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
+  Config root = changed(cmc_config(folder.path() + "/run"), {"train.epochs=1"});
   train(input_for(root));
   root.assign("data.train.train_count=64");
   MethodWithBatch other(root);
@@ -116,36 +111,19 @@ TEST(Cmc, ABankOfOtherDataIsRefused) {
 }
 
 TEST(Cmc, WhatItCannotUseIsRefusedInOneLine) {
-  Config root = cmc_config("x");
-  root.assign("views.count=2");
-  expect_refused(root, "views.count is 2");
-  root = cmc_config("x");
-  root.assign("views={preset: sim32, count: 1, random_resized_crop: {size: 16}}");
-  expect_refused(root, "rgb_to_lab");
-  root = cmc_config("x");
-  root.assign("train.micro_batch=8");
-  expect_refused(root, "micro_batch");
-  root = cmc_config("x", "{name: hard_negatives}");
-  root.assign("method.loss=nce");
-  expect_refused(root, "loss: nce: objective 'hard_negatives' does not take noise-contrastive estimation; choose infonce, or write loss");
-  root = cmc_config("x", "{name: infonce, temperature: 0.001}");
-  root.assign("method.loss=nce");
-  expect_refused(root, "temperature: draws from a bank take 0.002 or more, found 0.001");
-  root = cmc_config("x");
-  root.assign("data.train.correlation=0.9");
-  root.assign("objective=biascon");
-  expect_refused(root, "'biascon' compares rows of a batch");
-  root = cmc_config("x", "[{name: infonce, temperature: 0.1}, {name: infonce, temperature: 0.5}]");
-  root.assign("method.loss=nce");
-  expect_refused(root, "several terms");
-  root = cmc_config("x");
-  root.assign("encoder.weights=w.safetensors");
-  expect_refused(root, "encoder.weights is w.safetensors");
-  root = cmc_config("x", "{name: eps_supinfonce, form: d}");
-  expect_refused(root, "form d");
-  root = cmc_config("x");
-  root.assign("method.negatives=0");
-  expect_refused(root, "negatives");
+  expect_refused(changed(cmc_config("x"), {"views.count=2"}), "views.count is 2");
+  expect_refused(changed(cmc_config("x"), {"views={preset: sim32, count: 1, random_resized_crop: {size: 16}}"}), "rgb_to_lab");
+  expect_refused(changed(cmc_config("x"), {"train.micro_batch=8"}), "micro_batch");
+  expect_refused(changed(cmc_config("x", "{name: hard_negatives}"), {"method.loss=nce"}),
+                 "loss: nce: objective 'hard_negatives' does not take noise-contrastive estimation; choose infonce, or write loss");
+  expect_refused(changed(cmc_config("x", "{name: infonce, temperature: 0.001}"), {"method.loss=nce"}),
+                 "temperature: draws from a bank take 0.002 or more, found 0.001");
+  expect_refused(changed(cmc_config("x"), {"data.train.correlation=0.9", "objective=biascon"}), "'biascon' compares rows of a batch");
+  expect_refused(changed(cmc_config("x", "[{name: infonce, temperature: 0.1}, {name: infonce, temperature: 0.5}]"), {"method.loss=nce"}),
+                 "several terms");
+  expect_refused(changed(cmc_config("x"), {"encoder.weights=w.safetensors"}), "encoder.weights is w.safetensors");
+  expect_refused(cmc_config("x", "{name: eps_supinfonce, form: d}"), "form d");
+  expect_refused(changed(cmc_config("x"), {"method.negatives=0"}), "negatives");
 }
 
 }  // namespace cmc_test

@@ -16,8 +16,7 @@ namespace freeze_epochs_test {
 constexpr const char* kFrozenFirst = "encoder={name: resnet18, width: 8, freeze_epochs: 2}";
 
 Config frozen_first(const std::string& output, const std::vector<std::string>& words = {}) {
-  Config root = small_config(output);
-  root.assign(kFrozenFirst);
+  Config root = changed(small_config(output), {kFrozenFirst});
   for (const auto& word : words) root.assign(word);
   return root;
 }

@@ -17,15 +17,11 @@ namespace debias {
 namespace moco_test {
 
 Config moco_config(const std::string& output, const std::string& method = "{name: moco, queue: 48, momentum: 0.9}") {
-  Config root = small_config(output);
-  root.assign("method=" + method);
-  return root;
+  return changed(small_config(output), {"method=" + method});
 }
 
 TEST(Moco, TheFirstStepIsAlgorithmOne) {
-  Config root = moco_config("x");
-  root.assign("objective={name: infonce, temperature: 0.2}");
-  MethodWithBatch made(root);
+  MethodWithBatch made(changed(moco_config("x"), {"objective={name: infonce, temperature: 0.2}"}));
   const auto before = made.state();
   // The copy equals the network at first, so that its keys are the network's projections of the second view.
   at::Tensor q, k;
@@ -99,9 +95,8 @@ TEST(Moco, FalseNegativesAreCountedByLabel) {
 }
 
 TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {
-  Config root = moco_config("x", "{name: moco, version: v3, predictor: 12}");
-  root.assign("objective={name: infonce, temperature: 0.2}");
-  MethodWithBatch made(root);
+  MethodWithBatch made(
+      changed(moco_config("x", "{name: moco, version: v3, predictor: 12}"), {"objective={name: infonce, temperature: 0.2}"}));
   ASSERT_NE(made.parts.model.predictor, nullptr);
   EXPECT_FALSE(made.state().contains("queue.rows"));
   at::Tensor q, k;
@@ -125,10 +120,8 @@ TEST(Moco, EveryObjectiveWithKeysTrainsAndResumesByteForByte) {
     if (!entry.takes_keys) continue;
     for (const char* method : {"{name: moco, queue: 64, symmetric: true, momentum: 0.9}", "{name: moco, version: v3, predictor: 12}"}) {
       const TemporaryFolder folder;
-      Config root = moco_config(folder.path() + "/whole", method);
-      root.assign("objective=" + entry.name);
-      root.assign("train.epochs=2");
-      root.assign("classifier=linear");
+      Config root =
+          changed(moco_config(folder.path() + "/whole", method), {"objective=" + entry.name, "train.epochs=2", "classifier=linear"});
       train(input_for(root));
       train_in_two(root, folder.path() + "/stopped", 7);
       expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");
@@ -142,10 +135,9 @@ TEST(Moco, EveryObjectiveWithKeysTrainsAndResumesByteForByte) {
 
 TEST(Moco, RegularisersReadTheQueries) {
   const TemporaryFolder folder;
-  Config root = moco_config(folder.path() + "/run");
-  root.assign("data.train.correlation=0.9");
-  root.assign("objective=[{name: infonce}, {name: fairkl, mode: mean, 'on': encoder}]");
-  root.assign("train.epochs=1");
+  Config root =
+      changed(moco_config(folder.path() + "/run"),
+              {"data.train.correlation=0.9", "objective=[{name: infonce}, {name: fairkl, mode: mean, 'on': encoder}]", "train.epochs=1"});
   EXPECT_NO_THROW(train(input_for(root)));
 }
 
@@ -155,29 +147,16 @@ TEST(Moco, WhatItCannotUseIsRefusedInOneLine) {
   expect_refused(moco_config("x", "{name: moco, momentum: 1.5}"), "momentum");
   expect_refused(moco_config("x", "{name: mocko}"), "did you mean 'moco'");
   expect_refused(moco_config("x", "{name: moco, queue: 8}"), "choose 16");
-  Config root = moco_config("x");
-  root.assign("objective={name: eps_supinfonce, form: d}");  // before a folder is touched
-  expect_refused(root, "form d");
-  root = moco_config("x");
-  root.assign("views.count=3");
-  expect_refused(root, "views.count is 3");
-  root = moco_config("x");
-  root.assign("train.drop_last=false");
-  expect_refused(root, "drop_last");
-  root = moco_config("x");
-  root.assign("train.micro_batch=8");
-  expect_refused(root, "micro_batch");
-  root = moco_config("x");
-  root.assign("data.train.correlation=0.9");
-  root.assign("objective=biascon");
-  expect_refused(root, "'biascon' compares rows of a batch");
+  expect_refused(changed(moco_config("x"), {"objective={name: eps_supinfonce, form: d}"}), "form d");  // before a folder is touched
+  expect_refused(changed(moco_config("x"), {"views.count=3"}), "views.count is 3");
+  expect_refused(changed(moco_config("x"), {"train.drop_last=false"}), "drop_last");
+  expect_refused(changed(moco_config("x"), {"train.micro_batch=8"}), "micro_batch");
+  expect_refused(changed(moco_config("x"), {"data.train.correlation=0.9", "objective=biascon"}), "'biascon' compares rows of a batch");
 }
 
 TEST(KeyQueue, OfAnotherSizeIsADataError) {
   const TemporaryFolder folder;
-  Config root = moco_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
-  train(input_for(root));
+  train(input_for(changed(moco_config(folder.path() + "/run"), {"train.epochs=1"})));
   KeyQueue queue(32, 4, 1, c10::Device(c10::kCPU));
   const auto file = SafetensorsFile::open(folder.path() + "/run/checkpoints/last.safetensors");
   const std::string message = data_error_of([&] { queue.load(file); });  // a queue of 48

@@ -35,9 +35,9 @@ TEST_P(EveryObjective, TrainsAndLeavesItsDiagnostics) {
     if (candidate.name == GetParam()) entry = &candidate;
   }
   ASSERT_NE(entry, nullptr);
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
-  root.assign("objective={name: " + entry->name + (entry->name == "softcon" ? ", bias_features: " + bias_features(folder) : "") + "}");
+  Config root = changed(small_config(folder.path() + "/run"),
+                        {"train.epochs=1", "objective={name: " + entry->name +
+                                               (entry->name == "softcon" ? ", bias_features: " + bias_features(folder) : "") + "}"});
   if (entry->kind == InputKind::kLogits) root.assign("classifier={name: linear, gradient: flow}");
   train(input_for(root));
 
@@ -82,14 +82,12 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryObjective, ::testing::ValuesIn(objective
 
 // Two terms, one with features of the bias, values on schedules, a probe: all that a checkpoint has to bring back.
 Config two_terms(const TemporaryFolder& folder, const std::string& classifier) {
-  Config root = small_config(folder.path() + "/whole");
-  root.assign(
-      "objective=[{name: hard_negatives, beta: {schedule: linear, from: 2, to: 0.1}}, {name: fairkl, 'on': encoder, mode: mean, weight: "
-      "{schedule: steps, values: {0: 0.5, 2: 0.25}}, bias_features: " +
-      bias_features(folder) + "}]");
-  root.assign("classifier=" + classifier);
-  root.assign("train.log_every=1");
-  return root;
+  return changed(
+      small_config(folder.path() + "/whole"),
+      {"objective=[{name: hard_negatives, beta: {schedule: linear, from: 2, to: 0.1}}, {name: fairkl, 'on': encoder, mode: mean, weight: "
+       "{schedule: steps, values: {0: 0.5, 2: 0.25}}, bias_features: " +
+           bias_features(folder) + "}]",
+       "classifier=" + classifier, "train.log_every=1"});
 }
 
 TEST(Terms, StoppedAndResumedWithClassifierAndSchedulesGivesTheSameBytes) {
@@ -111,8 +109,7 @@ TEST(Terms, StoppedAndResumedWithClassifierAndSchedulesGivesTheSameBytes) {
 
 TEST(Terms, ValuesInForceAndDiagnosticsAreLoggedByLabel) {
   const TemporaryFolder folder;
-  const Config root = two_terms(folder, "linear");
-  train(input_for(root));
+  train(input_for(two_terms(folder, "linear")));
   const std::vector<double> beta = {2, 1.05, 0.1}, weight = {0.5, 0.5, 0.25};
   size_t epochs = 0;
   for (const auto& line : metric_lines(folder.path() + "/whole")) {
@@ -134,8 +131,7 @@ TEST(Terms, ValuesInForceAndDiagnosticsAreLoggedByLabel) {
 TEST(Terms, AProbeChangesNothingOfTheRun) {
   const TemporaryFolder folder;
   for (const bool probe : {false, true}) {
-    Config root = small_config(folder.path() + (probe ? "/with" : "/without"));
-    root.assign("train.epochs=1");
+    Config root = changed(small_config(folder.path() + (probe ? "/with" : "/without")), {"train.epochs=1"});
     if (probe) root.assign("classifier=linear");
     train(input_for(root));
   }
@@ -148,11 +144,8 @@ TEST(Terms, AProbeChangesNothingOfTheRun) {
 }
 
 TEST(Terms, ThePriorIsTheTrainingSets) {
-  Config root = small_config("unused");
-  root.assign("data.train.correlation=0.9");
-  root.assign("objective=bias_balanced");
-  root.assign("classifier={name: linear, gradient: flow}");
-  const TrainInput input = input_for(root);
+  const TrainInput input = input_for(changed(
+      small_config("unused"), {"data.train.correlation=0.9", "objective=bias_balanced", "classifier={name: linear, gradient: flow}"}));
   const auto loss = [&](bool loaded) {
     auto terms = make_terms(input.recipe, *input.dataset);
     if (loaded) terms[0].load(*input.dataset, 2);

@@ -31,9 +31,7 @@ TEST(Optimizers, KnowNormsAndBiasesOfEveryEncoderAndHead) {
 }
 
 TEST(Optimizers, HaveTheNetworksParametersInItsOrder) {
-  Config root = small_config("x");
-  root.assign("classifier={name: linear, gradient: flow}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("x"), {"classifier={name: linear, gradient: flow}"}));
   const Model model = make_model(recipe, 3, 2);
   const Optimizers optimizers = make_optimizers(recipe, model);
   const auto expected = model.named_parameters();
@@ -46,11 +44,9 @@ TEST(Optimizers, HaveTheNetworksParametersInItsOrder) {
 }
 
 TEST(Optimizers, HaveNoFrozenParametersAndTheEncodersOwnRate) {
-  Config root = small_config("x");
-  root.assign("encoder={name: resnet18, width: 8, freeze: layer2, learning_rate: 0.5, layer_decay: 0.1}");
-  root.assign("classifier={name: linear, gradient: flow}");
-  root.assign("optimizer={name: sgd, learning_rate: 1}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe =
+      read_recipe(changed(small_config("x"), {"encoder={name: resnet18, width: 8, freeze: layer2, learning_rate: 0.5, layer_decay: 0.1}",
+                                              "classifier={name: linear, gradient: flow}", "optimizer={name: sgd, learning_rate: 1}"}));
   const Model model = make_model(recipe, 3, 2);
   const Optimizers optimizers = make_optimizers(recipe, model);
   for (const double rate : {1.0, 0.25}) {
@@ -71,10 +67,7 @@ TEST(Optimizers, HaveNoFrozenParametersAndTheEncodersOwnRate) {
 }
 
 TEST(Optimizers, NothingToTrainIsAMistake) {
-  Config root = small_config("x");
-  root.assign("encoder={name: resnet18, width: 8, freeze: all}");
-  root.assign("head={name: none}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("x"), {"encoder={name: resnet18, width: 8, freeze: all}", "head={name: none}"}));
   const Model model = make_model(recipe, 3);
   EXPECT_THROW(make_optimizers(recipe, model), Error);
 }
@@ -85,10 +78,8 @@ TEST(Optimizers, EachResumesByteForByteWithGroupsScheduleAndClipping) {
     const TemporaryFolder folder;
     const std::string whole = folder.path() + "/whole", stopped = folder.path() + "/stopped";
     const auto config = [&](const std::string& path) {
-      Config root = small_config(path);
-      root.assign(std::string("optimizer={") + options +
-                  ", learning_rate: 0.05, weight_decay: 0.01, no_decay: [norm, bias], clip_norm: 1}");
-      return root;
+      return changed(small_config(path), {std::string("optimizer={") + options +
+                                          ", learning_rate: 0.05, weight_decay: 0.01, no_decay: [norm, bias], clip_norm: 1}"});
     };
     train(input_for(config(whole)));
     train_in_two(config(stopped), stopped, 8);

@@ -17,10 +17,7 @@ namespace debias {
 namespace sampling_test {
 
 Recipe recipe_with(const std::string& sampler, int64_t batch_size = 16) {
-  Config root = small_config("x");
-  root.assign("sampler=" + sampler);
-  root.assign(fmt::format("train.batch_size={}", batch_size));
-  return read_recipe(root);
+  return read_recipe(changed(small_config("x"), {"sampler=" + sampler, fmt::format("train.batch_size={}", batch_size)}));
 }
 
 // Class a: 8 red, 2 green; class b: 5 and 5.
@@ -125,10 +122,8 @@ TEST(Sampling, ThePriorIsThatOfTheDraws) {
 }
 
 TEST(Sampling, ThePriorOfTheLabelGivenTheBiasIsThatOfTheDraws) {
-  Config root = small_config("x");
-  root.assign("data.train={name: glyphs, size: 16, classes: 2, correlation: 0.75, train_count: 96}");
-  root.assign("classifier={name: linear, gradient: flow}");
-  root.assign("objective=bias_balanced");
+  Config root = changed(small_config("x"), {"data.train={name: glyphs, size: 16, classes: 2, correlation: 0.75, train_count: 96}",
+                                            "classifier={name: linear, gradient: flow}", "objective=bias_balanced"});
   const auto prior_of = [&] {
     const TrainInput input = input_for(root);
     const RunParts parts = make_run_parts(input.recipe, input.dataset);
@@ -143,9 +138,7 @@ TEST(Sampling, ThePriorOfTheLabelGivenTheBiasIsThatOfTheDraws) {
 TEST(Sampling, ARunGoesOnByteForByteAndItsRecipeSaysHowItDrew) {
   const TemporaryFolder folder;
   for (const char* sampler : {"{name: weighted, oversample_conflicting: 3}", "{name: balanced, by: class}"}) {
-    Config root = small_config(folder.path() + "/whole");
-    root.assign("data.train.correlation=0.75");
-    root.assign(std::string("sampler=") + sampler);
+    Config root = changed(small_config(folder.path() + "/whole"), {"data.train.correlation=0.75", std::string("sampler=") + sampler});
     train(input_for(root));
     const Config resolved = read_yaml_file(folder.path() + "/whole/config.yaml");
     EXPECT_EQ(resolved.find("sampler")->find("name")->text(), parse_yaml(sampler, "s").find("name")->text());

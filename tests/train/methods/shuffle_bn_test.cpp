@@ -17,9 +17,7 @@ namespace debias {
 namespace shuffle_bn_test {
 
 Config shuffled(const std::string& output, int64_t groups, const std::string& more = "queue: 48") {
-  Config root = small_config(output);
-  root.assign(fmt::format("method={{name: moco, {}, momentum: 0.9, shuffle_bn: {}}}", more, groups));
-  return root;
+  return changed(small_config(output), {fmt::format("method={{name: moco, {}, momentum: 0.9, shuffle_bn: {}}}", more, groups)});
 }
 
 TEST(ShuffledGroups, ThereAndBackIsTheIdentity) {
@@ -96,8 +94,7 @@ TEST(ShuffleBn, StatisticsAreThoseOfTheGroup) {
 
 TEST(ShuffleBn, OneGroupIsTheBatchAsItIs) {
   MethodWithBatch one(shuffled("x", 1));
-  Config root = small_config("x");
-  root.assign("method={name: moco, queue: 48, momentum: 0.9}");
+  Config root = changed(small_config("x"), {"method={name: moco, queue: 48, momentum: 0.9}"});
   MethodWithBatch unshuffled(root);
   for (int64_t step = 1; step <= 2; ++step) {
     EXPECT_EQ(one.parts.method->run(one.batch, step).loss, unshuffled.parts.method->run(unshuffled.batch, step).loss);
@@ -108,8 +105,7 @@ TEST(ShuffleBn, OneGroupIsTheBatchAsItIs) {
 TEST(ShuffleBn, ResumesByteForByte) {
   for (const char* more : {"queue: 64, symmetric: true", "version: v3, predictor: 12"}) {
     const TemporaryFolder folder;
-    Config root = shuffled(folder.path() + "/whole", 4, more);
-    root.assign("train.epochs=2");
+    Config root = changed(shuffled(folder.path() + "/whole", 4, more), {"train.epochs=2"});
     train(input_for(root));
     train_in_two(root, folder.path() + "/stopped", 7);
     expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");
@@ -121,9 +117,7 @@ TEST(ShuffleBn, GroupsThatDoNotFitAreRefused) {
   expect_refused(shuffled("x", 3), "shuffle_bn 3 does not cut a batch of 16 into groups of one size and at least 2 images; choose 2, or 1");
   expect_refused(shuffled("x", 16), "choose 8, or 1");
   expect_refused(shuffled("x", 0), "shuffle_bn");
-  Config odd = shuffled("x", 2, "queue: 39");
-  odd.assign("train.batch_size=13");
-  expect_refused(odd, "choose 1");
+  expect_refused(changed(shuffled("x", 2, "queue: 39"), {"train.batch_size=13"}), "choose 1");
 }
 
 TEST(ShuffleBn, SeveralRanksAreRefused) {

@@ -182,8 +182,7 @@ TEST(Simclr, JointAndPerViewDifferOnlyThroughBatchNorm) {
 }
 
 TEST(Simclr, ClippingBoundsTheUpdateAndTheReportedNormIsTheOneBefore) {
-  Config root = with_objective("infonce");
-  root.assign("optimizer={name: sgd, learning_rate: 1, momentum: 0}");
+  Config root = changed(with_objective("infonce"), {"optimizer={name: sgd, learning_rate: 1, momentum: 0}"});
   Fixture free(root);
   root.assign("optimizer.clip_norm=1e-3");
   Fixture clipped(root);

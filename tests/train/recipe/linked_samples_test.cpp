@@ -31,10 +31,8 @@ class LinkedSamplesTest : public testing::Test {
     return data_error_of([&] { groups(text); });
   }
   Config recipe(const std::string& relation, const std::string& objective = "{name: infonce}") const {
-    Config root = small_config(folder_ / "run");
-    root.assign("objective=" + objective);
-    root.assign("data.must_link={file: '" + folder_ / "links.csv" + "', relation: " + relation + "}");
-    return root;
+    return changed(small_config(folder_ / "run"),
+                   {"objective=" + objective, "data.must_link={file: '" + folder_ / "links.csv" + "', relation: " + relation + "}"});
   }
   SampleList samples_ = sample_list({{{0, 0}, 6}});
   TemporaryFolder folder_;
@@ -76,16 +74,11 @@ TEST_F(LinkedSamplesTest, RejectsUnknownImagesContradictionsAndNoLinks) {
 TEST_F(LinkedSamplesTest, ALinkedPairIsNoNegative) {
   file("a,b\n0,1\n2,3\n");
   MethodWithBatch linked(recipe("exclude"));
-  Config plain_root = recipe("exclude");
-  plain_root.assign("data={train: {name: glyphs, size: 16, train_count: 96}}");
+  Config plain_root = changed(recipe("exclude"), {"data={train: {name: glyphs, size: 16, train_count: 96}}"});
   MethodWithBatch plain(plain_root);
   std::vector<int64_t> indices = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (MethodWithBatch* run : {&linked, &plain}) run->batch.indices = run->batch.ids = indices;
-  MethodWithBatch by_labels([&] {
-    Config root = plain_root;
-    root.assign("objective={name: infonce, drop_false_negatives: true}");
-    return root;
-  }());
+  MethodWithBatch by_labels(changed(plain_root, {"objective={name: infonce, drop_false_negatives: true}"}));
   by_labels.batch.indices = by_labels.batch.ids = indices;
   by_labels.batch.labels = {7, 7, 8, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   const double expected = by_labels.parts.method->run(by_labels.batch, 1).loss;
@@ -96,9 +89,7 @@ TEST_F(LinkedSamplesTest, ALinkedPairIsNoNegative) {
 
 TEST_F(LinkedSamplesTest, ThePositiveRelationShowsAnImageOfTheGroupAsSecondView) {
   file("a,b\n0,1\n");
-  Config root = recipe("positive");
-  root.assign("views={preset: none, count: 2}");
-  root.assign("train.batch_size=96");
+  Config root = changed(recipe("positive"), {"views={preset: none, count: 2}", "train.batch_size=96"});
   MethodWithBatch run(root);
   const at::Tensor images = run.batch.images();
   int64_t others = 0;
@@ -144,18 +135,11 @@ TEST_F(LinkedSamplesTest, RefusesWhatCannotLeavePairsOut) {
   expect_refused(recipe("exclude", "{name: infonce, drop_false_negatives: false}"), "contradicts data.must_link");
   expect_refused(recipe("exclude", "{name: infonce, drop_false_negatives: true}"), "drops pairs of one label");
   expect_refused(recipe("exlude"), "exlude");
-  Config moco = recipe("exclude");
-  moco.assign("method={name: moco}");
-  expect_refused(moco, "must_link works with method simclr");
-  Config one = recipe("positive");
-  one.assign("views.noise=0.1");
+  expect_refused(changed(recipe("exclude"), {"method={name: moco}"}), "must_link works with method simclr");
+  Config one = changed(recipe("positive"), {"views.noise=0.1"});
   expect_refused(one, "leave one out");
-  Config none = small_config("x");
-  none.assign("data.must_link={relation: exclude}");
-  expect_refused(none, "no file is given");
-  Config misspelt = small_config("x");
-  misspelt.assign("data.mustlink=f.csv");
-  expect_refused(misspelt, "did you mean 'must_link'?");
+  expect_refused(changed(small_config("x"), {"data.must_link={relation: exclude}"}), "no file is given");
+  expect_refused(changed(small_config("x"), {"data.mustlink=f.csv"}), "did you mean 'must_link'?");
 }
 
 class MarkedPriorTest : public LinkedSamplesTest {
@@ -185,8 +169,8 @@ TEST_F(MarkedPriorTest, RejectsFewMarksAndMarksOfRankedPairs) {
 }
 
 TEST_F(MarkedPriorTest, SetsTauPlusOnceAndTheResolvedRecipeKeepsIt) {
-  Config root = small_config("x");
-  root.assign("objective={name: debiased_negatives, tau_plus: {from: marks, file: '" + marks(50, 150) + "'}}");
+  Config root =
+      changed(small_config("x"), {"objective={name: debiased_negatives, tau_plus: {from: marks, file: '" + marks(50, 150) + "'}}"});
   const TrainInput input = input_for(root);
   const Config resolved = resolve_recipe(input.recipe, *input.dataset);
   const Config& tau = *resolved.find("objective")->items()[0].find("tau_plus");
@@ -197,12 +181,8 @@ TEST_F(MarkedPriorTest, SetsTauPlusOnceAndTheResolvedRecipeKeepsIt) {
   EXPECT_FALSE(again.objective[0].sources[0].due_after(1));
   const auto terms = make_terms(again, *input.dataset);
   EXPECT_EQ(terms[0].scheduled().front(), (std::pair<std::string, double>("tau_plus", 0.25)));
-  Config missing = small_config("x");
-  missing.assign("objective={name: debiased_negatives, tau_plus: {from: marks}}");
-  expect_refused(missing, "from: marks needs a file");
-  Config wrong = small_config("x");
-  wrong.assign("objective={name: bayesian, alpha: {from: marks, file: f.csv}}");
-  expect_refused(wrong, "estimates the tau_plus");
+  expect_refused(changed(small_config("x"), {"objective={name: debiased_negatives, tau_plus: {from: marks}}"}), "from: marks needs a file");
+  expect_refused(changed(small_config("x"), {"objective={name: bayesian, alpha: {from: marks, file: f.csv}}"}), "estimates the tau_plus");
 }
 
 }  // namespace linked_samples_test

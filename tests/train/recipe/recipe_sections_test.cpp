@@ -53,8 +53,7 @@ TEST(RecipeSections, EveryWordThatDataOffersIsAccepted) {
   int words = 0;
   for (const auto& option : section("data").options) {
     for (const auto& choice : option.choices) {
-      Config root = small_config("out");
-      root.assign("data." + option.name + "=" + choice);
+      Config root = changed(small_config("out"), {"data." + option.name + "=" + choice});
       EXPECT_EQ(complaint(root), "") << option.name << ": " << choice;
       ++words;
     }

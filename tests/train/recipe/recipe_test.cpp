@@ -17,9 +17,7 @@ namespace debias {
 namespace recipe_test {
 
 void resolve(const std::string& word) {
-  Config root = small_config("out");
-  root.assign(word);
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("out"), {word}));
   resolve_recipe(recipe, *recipe.train_data.make_images());
 }
 
@@ -57,19 +55,14 @@ TEST(Recipe, EachMistakeNamesItsSection) {
 }
 
 TEST(Recipe, OptionsOfProtocolsAreResolvedAsTheyAreWritten) {
-  Config root = small_config("out");
-  root.assign("evaluate={linear: {views: eval}, protocols: [linear], knn: {k: 5}}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("out"), {"evaluate={linear: {views: eval}, protocols: [linear], knn: {k: 5}}"}));
   const Config evaluate = *resolve_recipe(recipe, *recipe.train_data.make_images()).find("evaluate");
   EXPECT_THAT(evaluate.to_yaml(), testing::EndsWith("linear:\n  views: eval\nknn:\n  k: 5\n"));
 }
 
 TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
   const auto resolved = [](const std::string& head, const std::string& classifier) {
-    Config root = small_config("out");
-    root.assign("head=" + head);
-    root.assign("classifier=" + classifier);
-    const Recipe recipe = read_recipe(root);
+    const Recipe recipe = read_recipe(changed(small_config("out"), {"head=" + head, "classifier=" + classifier}));
     return resolve_recipe(recipe, *recipe.train_data.make_images()).find("classifier")->to_json().dump();
   };
   EXPECT_EQ(resolved("simclr", "linear"), R"({"name":"linear","learning_rate":0.001,"gradient":"stop","normalize":false})");
@@ -85,9 +78,7 @@ TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
 TEST(Recipe, TermsOnLogitsNeedAFlowingClassifier) {
   const std::string ask = "reads logits; add classifier: {name: linear, gradient: flow}";
   EXPECT_EQ(refusal("objective={name: cross_entropy}"), "command line: objective 'cross_entropy' " + ask);
-  Config root = small_config("out");
-  root.assign("classifier=linear");
-  root.assign("objective=[infonce, {name: ce}]");
+  Config root = changed(small_config("out"), {"classifier=linear", "objective=[infonce, {name: ce}]"});
   EXPECT_THROW(read_recipe(root), Error);
   root.assign("classifier.gradient=flow");
   EXPECT_EQ(read_recipe(root).objective[0].options.on(), TermInput::kProjection);
@@ -106,8 +97,9 @@ TEST(Recipe, ScheduledValuesAreCheckedAtEveryEpochAndStaySchedules) {
             "command line: objective 'debiased_negatives': clamp: a schedule gives numbers, this takes a word");
   EXPECT_EQ(refusal("objective.tau_pls={schedule: linear, from: 0, to: 1}").find("command line: objective 'debiased_negatives': unknown"),
             0u);
-  Config root = small_config("out");
-  root.assign("objective={name: bcl, alpha: {schedule: linear, from: 0.5, to: 0.7}, weight: {schedule: cosine, from: 1, to: 0}}");
+  Config root =
+      changed(small_config("out"),
+              {"objective={name: bcl, alpha: {schedule: linear, from: 0.5, to: 0.7}, weight: {schedule: cosine, from: 1, to: 0}}"});
   const Recipe recipe = read_recipe(root);
   const auto dataset = recipe.train_data.make_images();
   auto terms = make_terms(recipe, *dataset);
@@ -144,8 +136,8 @@ TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
   EXPECT_NE(
       refusal("objective={name: bayesian, form: authors, beta: 1, alpha: {from: macro_auc}}").find("(at the upper end of what `from`"),
       std::string::npos);
-  Config root = small_config("out");
-  root.assign("objective={name: bcl, alpha: {from: macro_auc, every: 2}, tau_plus: {from: prior, start: 0.05}}");
+  Config root =
+      changed(small_config("out"), {"objective={name: bcl, alpha: {from: macro_auc, every: 2}, tau_plus: {from: prior, start: 0.05}}"});
   const Recipe recipe = read_recipe(root);
   const auto dataset = recipe.train_data.make_images();
   const Config resolved = resolve_recipe(recipe, *dataset);
@@ -155,9 +147,7 @@ TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
 }
 
 TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
-  Config root = small_config("out");
-  root.assign("objective.tau_plus={from: prior, every: 2, start: 0.3}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("out"), {"objective.tau_plus={from: prior, every: 2, start: 0.3}"}));
   auto terms = make_terms(recipe, *recipe.train_data.make_images());
   Term& term = terms[0];
   const auto in_force = [&](int64_t epoch) {
@@ -182,9 +172,7 @@ TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
 }
 
 TEST(Recipe, ABoundLowersTheStartAndNeverRaisesIt) {
-  Config root = small_config("out");
-  root.assign("objective.tau_plus={from: prior, start: 0.3}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(small_config("out"), {"objective.tau_plus={from: prior, start: 0.3}"}));
   auto terms = make_terms(recipe, *recipe.train_data.make_images());
   for (const auto& [bound, in_force] : {std::pair{1.0, 0.3}, {0.2, 0.2}, {0.25, 0.25}, {0.4, 0.3}}) {
     EXPECT_TRUE(terms[0].take_estimates(1, {{"bound.prior", bound}}).empty());
@@ -203,12 +191,11 @@ TEST(Recipe, WhatIsRoundedIsSaid) {
 
 // Out of place at epoch 1 one by one, though neither is at any epoch with the other's value of then.
 TEST(Recipe, TwoSchedulesOfATermAreTakenTogether) {
-  Config root = small_config("out");
-  root.assign("train.epochs=2");
-  root.assign(
-      "objective={name: bayesian, form: authors, alpha: {schedule: steps, values: {0: 1, 1: 0.6}}, beta: {schedule: steps, values: {0: "
-      "0.6, 1: 1}}}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe = read_recipe(changed(
+      small_config("out"),
+      {"train.epochs=2",
+       "objective={name: bayesian, form: authors, alpha: {schedule: steps, values: {0: 1, 1: 0.6}}, beta: {schedule: steps, values: {0: "
+       "0.6, 1: 1}}}"}));
   auto terms = make_terms(recipe, *recipe.train_data.make_images());
   for (const int64_t epoch : {0, 1, 0}) terms[0].begin_epoch(epoch);
   EXPECT_EQ(terms[0].objective().config().find("alpha")->text(), "1");
@@ -232,10 +219,7 @@ class Unlabelled : public Dataset {
 };
 
 void make_term(const std::string& objective, const Dataset& dataset) {
-  Config root = small_config("out");
-  root.assign("classifier={name: linear, gradient: flow}");
-  root.assign("objective=" + objective);
-  make_terms(read_recipe(root), dataset);
+  make_terms(read_recipe(changed(small_config("out"), {"classifier={name: linear, gradient: flow}", "objective=" + objective})), dataset);
 }
 
 std::string refusal_of(const std::string& objective, const Dataset& dataset) {
@@ -275,11 +259,9 @@ TEST(Recipe, MissingSectionsAreNamed) {
 }
 
 TEST(Recipe, HeldOutImagesAreThoseOfTheTrainEntry) {
-  Config root = small_config("out");
-  root.assign("data.train.hold_out=20");
-  root.assign("data.train.seed=5");
-  root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe =
+      read_recipe(changed(small_config("out"), {"data.train.hold_out=20", "data.train.seed=5",
+                                                "data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}"}));
   EXPECT_EQ(recipe.valid_data->section.find("hold_out")->text(), "20");
   EXPECT_EQ(recipe.valid_data->section.find("seed")->text(), "5");
   EXPECT_EQ(recipe.valid_data->make_images()->size(), 20);
@@ -308,12 +290,10 @@ TEST(Recipe, DataWithSeedRunAreDrawnByTheRunsSeed) {
 }
 
 TEST(Recipe, SeedRunStaysInTheResolvedRecipe) {
-  Config root = small_config("out");
-  root.assign("data.train.seed=run");
-  root.assign("data.train.hold_out=20");
-  root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}");
-  root.assign("data.test={name: glyphs, size: 16, test_count: 20, split: test, seed: 7}");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe =
+      read_recipe(changed(small_config("out"), {"data.train.seed=run", "data.train.hold_out=20",
+                                                "data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}",
+                                                "data.test={name: glyphs, size: 16, test_count: 20, split: test, seed: 7}"}));
   EXPECT_EQ(recipe.train_data.section.find("seed")->text(), "3");
   EXPECT_EQ(recipe.valid_data->section.find("seed")->text(), "3");  // as the train entry, whose images they are
   const Config resolved = resolve_recipe(recipe, *recipe.train_data.make_images());
@@ -325,10 +305,8 @@ TEST(Recipe, SeedRunStaysInTheResolvedRecipe) {
 }
 
 TEST(Recipe, HeldOutImagesOfAnotherSeedWouldBeTrainedOn) {
-  Config root = small_config("out");
-  root.assign("data.train.hold_out=20");
-  root.assign("data.train.seed=run");
-  root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out, seed: 0}");
+  Config root = changed(small_config("out"), {"data.train.hold_out=20", "data.train.seed=run",
+                                              "data.valid={name: glyphs, size: 16, train_count: 96, split: held_out, seed: 0}"});
   EXPECT_EQ(usage_error_of([&] { read_recipe(root); }),
             "command line: data: split held_out with seed 0 has images that data.train, with seed run, trains on; leave its seed out");
   root.assign("data.valid.seed=run");
@@ -346,9 +324,8 @@ TEST(Recipe, ASeedOfDataThatIsNoSeedIsRefused) {
 }
 
 TEST(Recipe, ATermsWeightAndInputAreItsOwn) {
-  Config root = small_config("out");
-  root.assign("objective=[{name: infonce, weight: 0.5, 'on': encoder}, debiased_positives]");
-  const Recipe recipe = read_recipe(root);
+  const Recipe recipe =
+      read_recipe(changed(small_config("out"), {"objective=[{name: infonce, weight: 0.5, 'on': encoder}, debiased_positives]"}));
   ASSERT_EQ(recipe.objective.size(), 2u);
   EXPECT_EQ(recipe.objective[0].options.weight(), 0.5);
   EXPECT_EQ(recipe.objective[0].options.on(), TermInput::kEncoder);
@@ -372,10 +349,7 @@ TEST(Recipe, WeightsBringTheirNormalisation) {
             "[0.3]");
   EXPECT_EQ(normalize({"encoder={name: resnet18, stem: imagenet, weights: a.safetensors}", "views={steps: [rgb_to_lab: {}], count: 2}"}),
             "");
-  Config root = small_config("out");
-  root.assign("encoder.mean=[0.1]");
-  root.assign("encoder.std=[0.2]");
-  root.assign("views.normalize={mean: [0.3], std: [0.4]}");
+  Config root = changed(small_config("out"), {"encoder.mean=[0.1]", "encoder.std=[0.2]", "views.normalize={mean: [0.3], std: [0.4]}"});
   const std::string differ = "small.yaml:7: encoder: mean and std differ from those of views.normalize; leave one of the two out";
   EXPECT_EQ(usage_error_of([&] { read_recipe(root); }), differ);
   root.assign("views.normalize={mean: [0.1], std: [0.4]}");

@@ -30,8 +30,7 @@ TEST(Resume, StoppedAnywhereAndResumedGivesTheSameBytes) {
 
 TEST(Resume, ResumingAFinishedRunChangesNothing) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
+  Config root = changed(small_config(folder.path() + "/run"), {"train.epochs=1"});
   train(input_for(root));
   const auto before = fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors");
   const std::string log = file_text(folder.path() + "/run/train.log");
@@ -45,8 +44,7 @@ TEST(Resume, ResumingAFinishedRunChangesNothing) {
 TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";
-  Config root = small_config(path);
-  root.assign("train.epochs=1");
+  Config root = changed(small_config(path), {"train.epochs=1"});
   train(input_for(root));
   const auto expect_refusal = [](ErrorKind kind, const Config& config, const std::string& part) {
     TrainInput input = input_for(config);
@@ -70,8 +68,7 @@ TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
 
 TEST(Resume, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
   const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
+  Config root = changed(small_config(folder.path() + "/run"), {"train.epochs=1"});
   KeptLog log;
   TrainInput input = input_for(root);
   input.existing = ExistingFolder::kResume;
@@ -109,8 +106,7 @@ TEST(Resume, ResumingAnEditedRecipeIsRefusedWithTheKey) {
   const std::string path = folder.path() + "/run";
   train(input_for(small_config(path)));
   fs::rename(path + "/checkpoints/previous.safetensors", path + "/checkpoints/last.safetensors");
-  Config edited = read_yaml_file(path + "/config.yaml");
-  edited.assign("optimizer.learning_rate=0.5");
+  Config edited = changed(read_yaml_file(path + "/config.yaml"), {"optimizer.learning_rate=0.5"});
   std::ofstream(path + "/config.yaml") << edited.to_yaml();
   TrainInput input = input_for(edited);
   input.existing = ExistingFolder::kResume;

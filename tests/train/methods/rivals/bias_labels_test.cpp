@@ -9,9 +9,8 @@ namespace bias_labels_test {
 
 Config without_bias_labels(const TemporaryFolder& folder, const std::string& method) {
   fixture::write_mnist(folder / "mnist", 60, 30);
-  Config root = glyph_classifier("x", method);
-  root.assign("data.train={name: mnist, root: " + folder / "mnist" + "}");
-  root.assign("views={steps: [], count: 1}");
+  Config root =
+      changed(glyph_classifier("x", method), {"data.train={name: mnist, root: " + folder / "mnist" + "}", "views={steps: [], count: 1}"});
   return root;
 }
 
@@ -34,10 +33,8 @@ TEST(BiasLabels, AreNotNeededBesideABiasedNetwork) {
 
 TEST(BiasedNetworks, AreNotFrozenAtFirst) {
   expect_refused(glyph_classifier("x", "{name: lff, bias_encoder: {name: resnet18, freeze_epochs: 2}}"), "only to the evaluated encoder");
-  Config root = glyph_classifier("x", "{name: jtt, identification_epochs: 1}");
-  root.assign("train.epochs=3");
-  root.assign("encoder.freeze_epochs=1");
-  expect_refused(root, "method 'jtt' trains another network in the first epochs");
+  expect_refused(changed(glyph_classifier("x", "{name: jtt, identification_epochs: 1}"), {"train.epochs=3", "encoder.freeze_epochs=1"}),
+                 "method 'jtt' trains another network in the first epochs");
 }
 
 TEST(BiasedNetworks, ThatDoNotFitTheImagesAreRefusedInOneLine) {

@@ -15,24 +15,17 @@ namespace debias {
 
 // Trains in a second: 96 images.
 inline Config biased_config(const std::string& output, const std::string& method) {
-  Config root = small_config(output);
-  root.assign("method=" + method);
-  root.assign("data.train.correlation=0.9");
-  root.assign("views={steps: [], count: 1}");
-  root.assign("head=none");
-  root.assign("objective=cross_entropy");
-  root.assign("classifier={name: linear, gradient: flow}");
-  return root;
+  return changed(small_config(output), {"method=" + method, "data.train.correlation=0.9", "views={steps: [], count: 1}", "head=none",
+                                        "objective=cross_entropy", "classifier={name: linear, gradient: flow}"});
 }
 
 // 500 images of 5 classes, of which 9 in 10 have the colour of their class; a few seconds an epoch at most.
 inline Config shortcut_config(const std::string& output, const std::string& method) {
-  Config root = biased_config(output, method);
-  root.assign("data.train={name: glyphs, size: 16, classes: 5, train_count: 500, correlation: 0.9, variation: 0.3}");
-  root.assign("encoder={name: simple_convnet, stem_stride: 2, stride: 2}");
-  root.assign("classifier={name: linear, gradient: flow, normalize: false}");
-  root.assign("optimizer={name: adam, learning_rate: 3e-3}");
-  root.assign("train={epochs: 4, batch_size: 50, device: cpu, threads: 1, log_every: 10}");
+  Config root =
+      changed(biased_config(output, method),
+              {"data.train={name: glyphs, size: 16, classes: 5, train_count: 500, correlation: 0.9, variation: 0.3}",
+               "encoder={name: simple_convnet, stem_stride: 2, stride: 2}", "classifier={name: linear, gradient: flow, normalize: false}",
+               "optimizer={name: adam, learning_rate: 3e-3}", "train={epochs: 4, batch_size: 50, device: cpu, threads: 1, log_every: 10}"});
   return root;
 }
 

@@ -52,9 +52,7 @@ at::Tensor first_weights(const at::Tensor& biased, const at::Tensor& debiased, c
 }
 
 Config unscaled(const std::string& method) {
-  Config root = biased_config("x", method);
-  root.assign("classifier={name: linear, gradient: flow, normalize: false}");
-  return root;
+  return changed(biased_config("x", method), {"classifier={name: linear, gradient: flow, normalize: false}"});
 }
 
 TEST(Dfa, AStepWithoutSwapsIsEquationTwo) {
@@ -79,8 +77,7 @@ TEST(Dfa, AStepWithoutSwapsIsEquationTwo) {
 
 // The loss of a step with swaps, under a permutation that the test does not know, lies among those of all permutations. Four images: 24.
 TEST(Dfa, AStepWithSwapsIsEquationThreeOfSomePermutation) {
-  Config root = unscaled("{name: dfa, swap_weight: 0.5, bias_swap_weight: 2, swap_after: 0}");
-  root.assign("train.batch_size=4");
+  Config root = changed(unscaled("{name: dfa, swap_weight: 0.5, bias_swap_weight: 2, swap_after: 0}"), {"train.batch_size=4"});
   MethodWithBatch made(root), other(root);
   const Parts parts(other);
   const at::Tensor debiased = cross_entropy_by_sample(parts.label_logits(parts.intrinsic, parts.bias), parts.labels);
@@ -116,9 +113,7 @@ TEST(Dfa, SwapsBeginAfterTheirShareOfTheSteps) {
 
 TEST(Dfa, BothEncodersAndTheLabelClassifierAreEvaluated) {
   const TemporaryFolder folder;
-  Config root = biased_config(folder / "run", "dfa");
-  root.assign("train.epochs=1");
-  const TrainInput input = input_for(root);
+  const TrainInput input = input_for(changed(biased_config(folder / "run", "dfa"), {"train.epochs=1"}));
   train(input);
   for (const char* name : {"encoder.intrinsic.conv1.weight", "encoder.bias.conv1.weight", "classifier.weight", "bias.classifier.weight",
                            "dfa.debiased_losses"}) {
@@ -146,17 +141,11 @@ TEST(Dfa, TrainsOnABiasedSet) {
 TEST(Dfa, ResumesByteForByte) { expect_resumes(biased_config("x", "dfa")); }
 
 TEST(Dfa, WhatItCannotUseIsRejectedInOneLine) {
-  const auto with = [](const std::string& change) {
-    Config root = biased_config("x", "dfa");
-    root.assign(change);
-    return root;
-  };
+  const auto with = [](const std::string& change) { return changed(biased_config("x", "dfa"), {change}); };
   expect_refused(with("method={name: dfa, swap_after: 2}"), "swap_after");
   expect_refused(with("encoder.layer_decay=0.5"), "leave encoder.layer_decay out");
   expect_refused(with("objective=supcon"), "takes no objective 'supcon'");
-  Config root = with("objective=supcon");
-  root.assign("classifier=null");
-  expect_refused(root, "trains a classifier, the recipe has none");
+  expect_refused(changed(with("objective=supcon"), {"classifier=null"}), "trains a classifier, the recipe has none");
 }
 
 }  // namespace dfa_test

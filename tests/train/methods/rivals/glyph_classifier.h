@@ -27,8 +27,7 @@ inline Config glyph_classifier(const std::string& output, const std::string& met
 // The same bytes whole and stopped in the middle of an epoch.
 inline void expect_resumes_mid_epoch(const std::string& method) {
   const TemporaryFolder folder;
-  Config root = glyph_classifier(folder.path() + "/whole", method);
-  root.assign("train.epochs=2");
+  Config root = changed(glyph_classifier(folder.path() + "/whole", method), {"train.epochs=2"});
   train(input_for(root));
   train_in_two(root, folder.path() + "/stopped", 8);  // of 2 epochs of 6 steps
   expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");

@@ -65,9 +65,8 @@ TEST(GroupDro, TheFirstStepIsTheReleasedLoop) {
 // Trained on one batch again and again; with a tiny step size groups keep equal weights.
 TEST(GroupDro, TheWorstGroupIsLearntSoonerThanWithEqualWeights) {
   const auto worst = [](const char* step_size) {
-    Config root = glyph_classifier("x", fmt::format("{{name: group_dro, step_size: {}}}", step_size));
-    root.assign("optimizer={name: sgd, learning_rate: 0.05}");
-    MethodWithBatch made(root);
+    MethodWithBatch made(changed(glyph_classifier("x", fmt::format("{{name: group_dro, step_size: {}}}", step_size)),
+                                 {"optimizer={name: sgd, learning_rate: 0.05}"}));
     double last = 0;
     for (int64_t step = 1; step <= 40; ++step) {
       last = made.parts.method->run(made.batch, step).diagnostics.metric_of_method("worst_group_loss")->sum;
@@ -89,9 +88,7 @@ TEST(GroupDro, TellsTheWorstGroupOfAnEpoch) {
 TEST(GroupDro, WhatItCannotUseIsRefusedInOneLine) {
   expect_refused(glyph_classifier("x", "{name: group_dro, step_size: 0}"), "step_size");
   expect_refused(glyph_classifier("x", "{name: group_dro, stepsize: 1}"), "did you mean 'step_size'");
-  Config root = glyph_classifier("x", kMethod);
-  root.assign("objective=supcon");
-  expect_refused(root, "takes no objective 'supcon'");
+  expect_refused(changed(glyph_classifier("x", kMethod), {"objective=supcon"}), "takes no objective 'supcon'");
 }
 
 }  // namespace group_dro_test

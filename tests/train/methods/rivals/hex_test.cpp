@@ -105,9 +105,7 @@ TEST(Projection, OfTextureLogitsThatAreZeroChangesNothing) {
 }
 
 TEST(Hex, AStepIsEquationFour) {
-  Config root = biased_config("x", "{name: hex, levels: 4, texture_dim: 6}");
-  root.assign("train.batch_size=24");
-  MethodWithBatch made(root);
+  MethodWithBatch made(changed(biased_config("x", "{name: hex, levels: 4, texture_dim: 6}"), {"train.batch_size=24"}));
   std::map<std::string, at::Tensor> all;
   for (const auto& [name, tensor] : made.parts.model.named_parameters()) all[name] = tensor.detach().clone();
   const at::Tensor images = made.batch.images()[0];
@@ -146,11 +144,7 @@ TEST(Hex, ThresholdsBeginWithinTheLevels) {
 TEST(Hex, ResumesByteForByte) { expect_resumes(biased_config("x", "hex")); }
 
 TEST(Hex, WhatItCannotUseIsRejectedInOneLine) {
-  const auto with = [](const std::string& change) {
-    Config root = biased_config("x", "hex");
-    root.assign(change);
-    return root;
-  };
+  const auto with = [](const std::string& change) { return changed(biased_config("x", "hex"), {change}); };
   expect_refused(with("train.batch_size=8"), "projects 10 directions out of each batch");
   expect_refused(with("train.drop_last=false"), "drop_last: true");
   expect_refused(with("method={name: hex, column: 0}"), "compare a pixel with itself");

@@ -91,8 +91,7 @@ TEST(Jtt, TheSecondStageWeightsTheErrors) {
 
 TEST(Jtt, FindsMoreOfTheSamplesThatConflictWithTheBias) {
   const TemporaryFolder folder;
-  Config root = shortcut_config(folder / "run", "{name: jtt, identification_epochs: 2}");
-  const TrainInput input = input_for(root);
+  const TrainInput input = input_for(shortcut_config(folder / "run", "{name: jtt, identification_epochs: 2}"));
   train(input);
   at::Tensor errors;
   const auto file = SafetensorsFile::open(folder / "run/checkpoints/last.safetensors");
@@ -111,11 +110,7 @@ TEST(Jtt, FindsMoreOfTheSamplesThatConflictWithTheBias) {
 TEST(Jtt, ResumesByteForByteInEitherStage) { expect_resumes(biased_config("x", "{name: jtt, identification_epochs: 1}")); }
 
 TEST(Jtt, WhatItCannotUseIsRejectedInOneLine) {
-  const auto with = [](const std::string& change) {
-    Config root = biased_config("x", "jtt");
-    root.assign(change);
-    return root;
-  };
+  const auto with = [](const std::string& change) { return changed(biased_config("x", "jtt"), {change}); };
   expect_refused(with("method={name: jtt, identification_epochs: 3}"), "identification_epochs 3 leaves none of the 3 epochs");
   expect_refused(with("method={name: jtt, upweight: 0.5}"), "upweight");
   expect_refused(with("objective=[cross_entropy, {name: fairkl, mode: mean, 'on': encoder}]"), "takes no objective 'fairkl'");

@@ -153,14 +153,13 @@ TEST(LearnedMixin, ResumesByteForByte) {
 }
 
 TEST(LearnedMixin, WhatItCannotUseIsRefusedInOneLine) {
-  Config root = glyph_classifier("x", "{name: learned_mixin, bias: network, pretrain: 3}");
-  expect_refused(root, "trains the biased network alone for 3 epochs, and train.epochs is 3");
+  expect_refused(glyph_classifier("x", "{name: learned_mixin, bias: network, pretrain: 3}"),
+                 "trains the biased network alone for 3 epochs, and train.epochs is 3");
   expect_refused(glyph_classifier("x", "{name: learned_mixin, bias_encoder: bagnet18}"), "write bias: network");
   expect_refused(glyph_classifier("x", "{name: learned_mixin, entropy: -1}"), "entropy");
   expect_refused(glyph_classifier("x", "{name: learned_mixin, pretrain: 2}"), "write bias: network");
-  root = glyph_classifier("x", "{name: learned_mixin, bias: network, pretrain: 1}");
-  root.assign("encoder.freeze_epochs=1");
-  expect_refused(root, "trains another network in the first epochs");
+  expect_refused(changed(glyph_classifier("x", "{name: learned_mixin, bias: network, pretrain: 1}"), {"encoder.freeze_epochs=1"}),
+                 "trains another network in the first epochs");
 }
 
 }  // namespace learned_mixin_test

@@ -120,9 +120,8 @@ TEST(Lff, ResumesByteForByte) { expect_resumes(biased_config("x", "lff")); }
 
 TEST(Lff, ABiasEncoderOfItsOwnIsTrainedAndResolved) {
   const TemporaryFolder folder;
-  Config root = biased_config(folder / "run", "{name: lff, bias_encoder: {name: simple_convnet, kernel: 1, stem_stride: 2}}");
-  root.assign("train.epochs=1");
-  train(input_for(root));
+  train(input_for(changed(biased_config(folder / "run", "{name: lff, bias_encoder: {name: simple_convnet, kernel: 1, stem_stride: 2}}"),
+                          {"train.epochs=1"})));
   EXPECT_TRUE(checkpoint_has(folder / "run", "bias.encoder.conv1.weight"));
   EXPECT_TRUE(checkpoint_has(folder / "run", "bias.classifier.weight"));
   EXPECT_TRUE(checkpoint_has(folder / "run", "lff.biased_losses"));
@@ -139,9 +138,7 @@ TEST(Lff, ABiasEncoderOfItsOwnIsTrainedAndResolved) {
 TEST(Lff, RegularisersReadTheEvaluatedNetwork) {
   const auto regulariser = [](const char* method) {  // of the same first weights and batch
     const auto loss = [&](const char* objective) {
-      Config root = shortcut_config("x", method);
-      root.assign(std::string("objective=") + objective);
-      MethodWithBatch made(root);
+      MethodWithBatch made(changed(shortcut_config("x", method), {std::string("objective=") + objective}));
       return made.parts.method->run(made.batch, 1).loss;
     };
     return loss("[cross_entropy, {name: fairkl, mode: mean, 'on': encoder}]") - loss("cross_entropy");
@@ -152,14 +149,9 @@ TEST(Lff, RegularisersReadTheEvaluatedNetwork) {
 }
 
 TEST(Lff, WhatItCannotUseIsRejectedInOneLine) {
-  const auto with = [](const std::string& change) {
-    Config root = biased_config("x", "lff");
-    root.assign(change);
-    return root;
-  };
-  Config root = with("objective={name: fairkl, mode: mean, 'on': encoder}");
-  root.assign("classifier=linear");
-  expect_refused(root, "the recipe's has gradient: stop; write classifier: {name: linear, gradient: flow}");
+  const auto with = [](const std::string& change) { return changed(biased_config("x", "lff"), {change}); };
+  expect_refused(changed(with("objective={name: fairkl, mode: mean, 'on': encoder}"), {"classifier=linear"}),
+                 "the recipe's has gradient: stop; write classifier: {name: linear, gradient: flow}");
   expect_refused(with("objective=generalized_cross_entropy"), "takes no objective 'generalized_cross_entropy'");
   expect_refused(with("objective=[cross_entropy, cross_entropy]"), "found it 2 times");
   expect_refused(with("objective=[{name: fairkl, mode: mean, 'on': encoder}]"), "found it 0 times");

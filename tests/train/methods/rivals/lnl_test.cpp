@@ -43,9 +43,7 @@ TEST(Lnl, EntropyHasTheGradientOfFiniteDifferences) {
 // Moments and decay of the optimizer would move an encoder that the second update reached.
 TEST(Lnl, WithoutReversalAndEntropyTheEncoderIsThatOfCrossEntropy) {
   const auto after = [](const std::string& method) {
-    Config root = glyph_classifier("x", method);
-    root.assign("optimizer={name: adam, learning_rate: 1e-2, weight_decay: 0.1}");
-    MethodWithBatch made(root);
+    MethodWithBatch made(changed(glyph_classifier("x", method), {"optimizer={name: adam, learning_rate: 1e-2, weight_decay: 0.1}"}));
     for (int64_t step = 1; step <= 3; ++step) made.parts.method->run(made.batch, step);
     return values(*made.parts.model.encoder);
   };
@@ -97,9 +95,8 @@ TEST(Lnl, TheFirstLossIsCrossEntropyWithTheEntropyOfTheAnswer) {
 // Plain gradient descent tells the two updates apart: the adversary moves by the second alone, and along its own gradient.
 TEST(Lnl, TheSecondUpdateTeachesTheAdversaryOnTheUpdatedEncoder) {
   const auto config = [] {
-    Config root = glyph_classifier("x", "{name: lnl, entropy_weight: 0, reversal: 0, hidden: 6}");
-    root.assign("optimizer={name: sgd, learning_rate: 0.1, momentum: 0}");
-    return root;
+    return changed(glyph_classifier("x", "{name: lnl, entropy_weight: 0, reversal: 0, hidden: 6}"),
+                   {"optimizer={name: sgd, learning_rate: 0.1, momentum: 0}"});
   };
   MethodWithBatch made(config());
   const at::Tensor before = values(adversary(made));

@@ -41,10 +41,7 @@ TEST(Rebias, TheFirstLossIsCrossEntropyWithHsic) {
 }
 
 TEST(Rebias, ALastBatchOfTooFewImagesIsRefused) {
-  Config root = glyph_classifier("x", kMethod);
-  root.assign("data.train.train_count=99");
-  root.assign("train.batch_size=16");
-  root.assign("train.drop_last=false");
+  Config root = changed(glyph_classifier("x", kMethod), {"data.train.train_count=99", "train.batch_size=16", "train.drop_last=false"});
   expect_refused(root, "the last batch of an epoch has 3");
   root.assign("data.train.train_count=100");
   EXPECT_GT(trained(root, 1).at("hsic").get<double>(), -1);
@@ -53,8 +50,9 @@ TEST(Rebias, ALastBatchOfTooFewImagesIsRefused) {
 // Plain gradient descent: the biased network moves along the gradient of its own loss, with the features of the updated classifier.
 TEST(Rebias, TheBiasedNetworkIsUpdatedAgainstTheUpdatedClassifier) {
   const auto config = [] {
-    Config root = glyph_classifier("x", "{name: rebias, bias_weight: 2, radius: 1, bias_encoder: {name: simple_convnet, kernel: 1}}");
-    root.assign("optimizer={name: sgd, learning_rate: 0.1, momentum: 0}");
+    Config root =
+        changed(glyph_classifier("x", "{name: rebias, bias_weight: 2, radius: 1, bias_encoder: {name: simple_convnet, kernel: 1}}"),
+                {"optimizer={name: sgd, learning_rate: 0.1, momentum: 0}"});
     return root;
   };
   MethodWithBatch made(config()), alone(config());
@@ -120,9 +118,7 @@ TEST(Rebias, ResumesByteForByte) {
 TEST(Rebias, WhatItCannotUseIsRefusedInOneLine) {
   expect_refused(glyph_classifier("x", "rebias"), "write bias_encoder: bagnet18");
   expect_refused(glyph_classifier("x", "{name: rebias, radius: 0, bias_encoder: bagnet18}"), "radius");
-  Config root = glyph_classifier("x", kMethod);
-  root.assign("train.batch_size=3");
-  expect_refused(root, "at least 4 images");
+  expect_refused(changed(glyph_classifier("x", kMethod), {"train.batch_size=3"}), "at least 4 images");
 }
 
 }  // namespace rebias_test

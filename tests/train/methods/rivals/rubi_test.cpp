@@ -116,8 +116,7 @@ TEST(Rubi, TheGateStaysAsItWasDrawnWhereItIsNotTrained) {
 }
 
 TEST(Rubi, ItsGateLearnsTheBiasAndTheClassifierIsEvaluatedWithoutIt) {
-  Config root = glyph_classifier("x", "rubi");
-  root.assign("optimizer={name: adam, learning_rate: 3e-2}");
+  Config root = changed(glyph_classifier("x", "rubi"), {"optimizer={name: adam, learning_rate: 3e-2}"});
   const auto line = trained(root, 6);
   EXPECT_GT(line.at("bias_acc1").get<double>(), 0.6);  // the colour gives the class away at four fifths of the images
   EXPECT_TRUE(line.contains("acc1"));
