@@ -90,11 +90,10 @@ int run_show(const ViewsArguments& arguments) {
   for (const Image& image : originals(arguments)) {
     std::vector<Image> row = {image};
     for (int64_t v = 0; v < arguments.count; ++v) {
-      RngKey key;
-      key.domain = RngDomain::kViews;
-      key.seed = static_cast<uint64_t>(arguments.seed);
-      key.sample = rows.size();
-      key.view = static_cast<uint16_t>(v);
+      RngKey key = {.domain = RngDomain::kViews,
+                    .seed = static_cast<uint64_t>(arguments.seed),
+                    .sample = rows.size(),
+                    .view = static_cast<uint16_t>(v)};
       row.push_back(pipeline.apply(image, key));
     }
     rows.push_back(std::move(row));

@@ -60,11 +60,10 @@ HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t coun
 
   std::vector<bool> held(labels.size(), false);
   for (const Stratum& stratum : strata) {
-    RngKey key;
-    key.domain = RngDomain::kData;
-    key.seed = seed;
-    key.sample = static_cast<uint64_t>(stratum.label + 1);
-    key.step = static_cast<uint16_t>(DataStream::kHoldOut);
+    RngKey key = {.domain = RngDomain::kData,
+                  .seed = seed,
+                  .sample = static_cast<uint64_t>(stratum.label + 1),
+                  .step = static_cast<uint16_t>(DataStream::kHoldOut)};
     const std::vector<int64_t> order = permutation(static_cast<int64_t>(stratum.members.size()), key);
     for (int64_t i = 0; i < stratum.quota; ++i) held[static_cast<size_t>(stratum.members[static_cast<size_t>(order[i])])] = true;
   }

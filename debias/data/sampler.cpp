@@ -19,11 +19,7 @@ constexpr uint16_t kRoundStep = 2;   // the groups of a round
 constexpr uint16_t kMemberStep = 3;  // the members of a group
 
 RngKey order_key(uint64_t seed, uint64_t epoch, uint16_t step) {
-  RngKey key;
-  key.domain = RngDomain::kOrder;
-  key.seed = seed;
-  key.epoch = epoch;
-  key.step = step;
+  RngKey key = {.domain = RngDomain::kOrder, .seed = seed, .epoch = epoch, .step = step};
   return key;
 }
 

@@ -52,10 +52,7 @@ void fill_uniform(const at::Tensor& tensor, const RngKey& key, double bound) {
 }
 
 void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream, ConvolutionWeights convolutions) {
-  RngKey key;
-  key.domain = RngDomain::kInit;
-  key.seed = seed;
-  key.step = static_cast<uint16_t>(stream);
+  RngKey key = {.domain = RngDomain::kInit, .seed = seed, .step = static_cast<uint16_t>(stream)};
 
   const auto normal = [&key](const at::Tensor& tensor, double deviation) {
     fill(tensor, key, [deviation](Random& random, float* out, int64_t n) { draw_normal(random, deviation, out, n); });

@@ -149,11 +149,7 @@ class VitSmall final : public Encoder {
  private:
   void fill_tables(uint64_t seed) {
     const at::NoGradGuard no_grad;
-    RngKey key;
-    key.domain = RngDomain::kInit;
-    key.seed = seed;
-    key.step = static_cast<uint16_t>(InitStream::kEncoder);
-    key.sample = kFirstTable;
+    RngKey key = {.domain = RngDomain::kInit, .seed = seed, .sample = kFirstTable, .step = static_cast<uint16_t>(InitStream::kEncoder)};
     for (const at::Tensor& table : {class_token_, positions_}) {
       fill_uniform(table, key, kVitDeviation * std::sqrt(3.0));
       ++key.sample;

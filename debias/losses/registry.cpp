@@ -77,10 +77,9 @@ void set_product_defaults(Config& term, const ObjectiveEntry& entry) {
 
 bool has_fused_engine(const ObjectiveEntry& entry) {
   if (entry.kind == InputKind::kLogits) return false;
-  ObjectiveInput input;
-  input.z = at::eye(4, at::kFloat).repeat({2, 1}).view({2, 4, 4}).transpose(0, 1);
-  input.labels = at::tensor({0, 0, 1, 1}, at::kLong);
-  input.bias = at::tensor({0, 1, 0, 1}, at::kLong);
+  ObjectiveInput input = {.z = at::eye(4, at::kFloat).repeat({2, 1}).view({2, 4, 4}).transpose(0, 1),
+                          .labels = at::tensor({0, 0, 1, 1}, at::kLong),
+                          .bias = at::tensor({0, 1, 0, 1}, at::kLong)};
   if (entry.needs_bias_features) input.weights = at::eye(4, at::kDouble);
   return (*entry.make(Config::map(), {}))(input).fused();
 }

@@ -55,9 +55,7 @@ TEST(Initialise, LinearLayersAndBiasesAreUniformByFanIn) {
 }
 
 TEST(Initialise, DrawsAreTheGeneratorsOwn) {
-  RngKey key;
-  key.domain = RngDomain::kInit;
-  key.seed = 5;
+  RngKey key = {.domain = RngDomain::kInit, .seed = 5};
   key.occurrence = 2;  // the third block of 1024 numbers
   Random random(key);
   const at::Tensor weight = convolution(30, 10, 3, 5)->weight.detach().flatten();

@@ -21,10 +21,10 @@ class Contract : public testing::TestWithParam<std::string> {
 
   // Everything an objective may ask for.
   ObjectiveInput input(int64_t view_count, int64_t seed = 1) const {
-    ObjectiveInput made;
-    made.labels = integers({0, 1, 2, 0, 1, 0});
-    made.bias = integers({0, 0, 1, 1, 0, 1});
-    made.z = entry().kind == InputKind::kLogits ? at::randn({kSamples, 4}, at::kDouble) : random_embeddings(kSamples, view_count, 5, seed);
+    ObjectiveInput made = {
+        .z = entry().kind == InputKind::kLogits ? at::randn({kSamples, 4}, at::kDouble) : random_embeddings(kSamples, view_count, 5, seed),
+        .labels = integers({0, 1, 2, 0, 1, 0}),
+        .bias = integers({0, 0, 1, 1, 0, 1})};
     if (GetParam() == "softcon") made.weights = random_embeddings(kSamples, 1, 3, 9).squeeze(1);
     return made;
   }

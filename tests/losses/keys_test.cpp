@@ -37,10 +37,9 @@ class Keyed : public testing::TestWithParam<std::string> {
   }
 
   static ObjectiveInput batch(int64_t views) {
-    ObjectiveInput made;
-    made.z = random_embeddings(kSamples, views, 5, 1);
-    made.labels = integers({0, 1, 2, 0, 1, -1});
-    made.samples = integers({10, 11, 12, 13, 14, 15});
+    ObjectiveInput made = {.z = random_embeddings(kSamples, views, 5, 1),
+                           .labels = integers({0, 1, 2, 0, 1, -1}),
+                           .samples = integers({10, 11, 12, 13, 14, 15})};
     return made;
   }
 
@@ -177,31 +176,24 @@ TEST(KeyedInfoNce, WithAQueueIsMocosCrossEntropy) {  // He et al. 2020, Algorith
   const at::Tensor q = random_embeddings(5, 1, 4, 1), k = random_embeddings(5, 1, 4, 2), queue = random_embeddings(7, 1, 4, 3).squeeze(1);
   const at::Tensor logits = at::cat({(q * k).sum(2), q.squeeze(1).mm(queue.t())}, 1) / t;
   const double expected = at::cross_entropy_loss(logits, at::zeros({5}, at::kLong)).item<double>();
-  ObjectiveInput input;
-  input.z = q;
-  input.positives = k;
-  input.keys = queue;
+  ObjectiveInput input = {.z = q, .keys = queue, .positives = k};
   EXPECT_NEAR(value(infonce(input, InfoNceOptions().temperature(t))), expected, 1e-12);
 }
 
 TEST(KeyedInfoNce, KeysOfTheBatchAreMocoV3s) {  // Chen et al. 2021: logits q k^T / t, target the own key
   const double t = 0.3;
   const at::Tensor q = random_embeddings(5, 1, 4, 1), k = random_embeddings(5, 1, 4, 2).squeeze(1);
-  ObjectiveInput input;
-  input.z = q;
-  input.keys = k;
-  input.key_samples = at::arange(5);
+  ObjectiveInput input = {.z = q, .keys = k, .key_samples = at::arange(5)};
   EXPECT_NEAR(value(infonce(input, InfoNceOptions().temperature(t))),
               at::cross_entropy_loss(q.squeeze(1).mm(k.t()) / t, at::arange(5)).item<double>(), 1e-12);
 }
 
 TEST(KeyedInfoNce, AKeyOfTheAnchorsSampleIsNoNegative) {
-  ObjectiveInput input;
-  input.z = random_embeddings(2, 1, 4, 1);
-  input.positives = random_embeddings(2, 1, 4, 2);
-  input.keys = random_embeddings(4, 1, 4, 3).squeeze(1);
-  input.samples = integers({5, 6});
-  input.key_samples = integers({7, 5, 8, -1});
+  ObjectiveInput input = {.z = random_embeddings(2, 1, 4, 1),
+                          .samples = integers({5, 6}),
+                          .keys = random_embeddings(4, 1, 4, 3).squeeze(1),
+                          .key_samples = integers({7, 5, 8, -1}),
+                          .positives = random_embeddings(2, 1, 4, 2)};
   const at::Tensor s = input.z.squeeze(1).mm(input.keys.t()) / 0.5, p = (input.z * input.positives).sum(2).squeeze(1) / 0.5;
   const auto loss = [&](int64_t row, const std::vector<int64_t>& negatives) {
     double sum = std::exp(p[row].item<double>());
@@ -215,19 +207,15 @@ TEST(KeyedInfoNce, AKeyOfTheAnchorsSampleIsNoNegative) {
 }
 
 TEST(KeyedInfoNce, AnAnchorWithoutAPositiveIsNamed) {
-  ObjectiveInput input;
-  input.z = random_embeddings(3, 1, 4, 1);
-  input.keys = random_embeddings(4, 1, 4, 3).squeeze(1);
-  input.key_samples = integers({0, 2, 7, 8});
+  ObjectiveInput input = {
+      .z = random_embeddings(3, 1, 4, 1), .keys = random_embeddings(4, 1, 4, 3).squeeze(1), .key_samples = integers({0, 2, 7, 8})};
   EXPECT_NE(data_error_of([&] { infonce(input, InfoNceOptions()); }).find("anchor 1 (sample 1)"), std::string::npos);
 }
 
 TEST(KeyedDebiased, SeveralPositivesShareTheCorrection) {  // M = 2: their exponentials are averaged, the numerator keeps the first
   const double tau = 0.1, t = 0.5;
-  ObjectiveInput input;
-  input.z = random_embeddings(1, 1, 4, 1);
-  input.positives = random_embeddings(1, 2, 4, 2);
-  input.keys = random_embeddings(6, 1, 4, 3).squeeze(1);
+  ObjectiveInput input = {
+      .z = random_embeddings(1, 1, 4, 1), .keys = random_embeddings(6, 1, 4, 3).squeeze(1), .positives = random_embeddings(1, 2, 4, 2)};
   const at::Tensor s = (input.z[0].mm(input.keys.t()) / t).exp(), p = (input.z[0].mm(input.positives[0].t()) / t).exp()[0];
   const double first = p[0].item<double>(), g = (s.mean() - tau * p.mean()).item<double>() / (1 - tau);
   EXPECT_NEAR(value(debiased_negatives(input, DebiasedNegativesOptions().temperature(t).tau_plus(tau))), -std::log(first / (first + 6 * g)),
@@ -235,10 +223,8 @@ TEST(KeyedDebiased, SeveralPositivesShareTheCorrection) {  // M = 2: their expon
 }
 
 TEST(KeyedPositives, MoreThanTheNumeratorReadsAreRefused) {
-  ObjectiveInput input;
-  input.z = random_embeddings(2, 1, 4, 1);
-  input.positives = random_embeddings(2, 2, 4, 2);
-  input.keys = random_embeddings(6, 1, 4, 3).squeeze(1);
+  ObjectiveInput input = {
+      .z = random_embeddings(2, 1, 4, 1), .keys = random_embeddings(6, 1, 4, 3).squeeze(1), .positives = random_embeddings(2, 2, 4, 2)};
   for (const char* name : {"infonce", "eps_infonce", "bayesian"}) {
     const auto& entry = find_entry(objective_registry(), name, "objective");
     EXPECT_THROW((*entry.make(Config::map(), {}))(input), Error) << name;
@@ -246,11 +232,10 @@ TEST(KeyedPositives, MoreThanTheNumeratorReadsAreRefused) {
 }
 
 TEST(KeyedClasses, WithoutAnyPositiveAreADataError) {  // a loss of 0 would look perfect
-  ObjectiveInput input;
-  input.z = random_embeddings(2, 1, 4, 1);
-  input.labels = integers({0, 1});
-  input.keys = random_embeddings(4, 1, 4, 3).squeeze(1);
-  input.key_labels = integers({-1, 2, 3, -1});
+  ObjectiveInput input = {.z = random_embeddings(2, 1, 4, 1),
+                          .labels = integers({0, 1}),
+                          .keys = random_embeddings(4, 1, 4, 3).squeeze(1),
+                          .key_labels = integers({-1, 2, 3, -1})};
   for (const char* name : {"supcon", "eps_supcon", "eps_supinfonce"}) {
     const auto& entry = find_entry(objective_registry(), name, "objective");
     EXPECT_THROW((*entry.make(Config::map(), {}))(input), Error) << name;
@@ -258,19 +243,16 @@ TEST(KeyedClasses, WithoutAnyPositiveAreADataError) {  // a loss of 0 would look
 }
 
 TEST(KeyedEpsSupInfoNce, FormDNeedsTheSquare) {
-  ObjectiveInput input;
-  input.z = random_embeddings(2, 1, 4, 1);
-  input.labels = integers({0, 1});
-  input.keys = random_embeddings(4, 1, 4, 3).squeeze(1);
-  input.key_labels = integers({0, 1, 0, 1});
+  ObjectiveInput input = {.z = random_embeddings(2, 1, 4, 1),
+                          .labels = integers({0, 1}),
+                          .keys = random_embeddings(4, 1, 4, 3).squeeze(1),
+                          .key_labels = integers({0, 1, 0, 1})};
   const auto& entry = find_entry(objective_registry(), "eps_supinfonce", "objective");
   EXPECT_THROW((*entry.make(parse_yaml("{form: d}", "term"), {}))(input), Error);
 }
 
 TEST(ReportedEngine, IsTheOneThatComputed) {  // sums over triplets have no fused form
-  ObjectiveInput input;
-  input.z = random_embeddings(6, 2, 4, 1).to(at::kFloat);
-  input.labels = integers({0, 1, 0, 1, 0, 1});
+  ObjectiveInput input = {.z = random_embeddings(6, 2, 4, 1).to(at::kFloat), .labels = integers({0, 1, 0, 1, 0, 1})};
   const auto& entry = find_entry(objective_registry(), "eps_supinfonce", "objective");
   EXPECT_EQ((*entry.make(parse_yaml("{form: d}", "term"), {}))(input).engine, Engine::kBlocked);
   EXPECT_EQ((*entry.make(parse_yaml("{form: c}", "term"), {}))(input).engine, Engine::kFused);

@@ -94,9 +94,7 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       const std::string what = fmt::format("{}: B {}, V {}, D {}, t {}, rows {}", entry.name, c.samples, c.views, c.dim, c.temperature,
                                            static_cast<int>(c.rows));
       const auto objective = entry.make(parse_yaml(fmt::format("{{temperature: {}}}", c.temperature), "term"), {});
-      ObjectiveInput input;
-      input.labels = at::randint(c.classes, {c.samples}, at::kLong);
-      input.bias = at::randint(3, {c.samples}, at::kLong);
+      ObjectiveInput input = {.labels = at::randint(c.classes, {c.samples}, at::kLong), .bias = at::randint(3, {c.samples}, at::kLong)};
       if (entry.name == "softcon") input.weights = at::randn({c.samples, 4}, at::kDouble);
       const at::Tensor z = embeddings(c).to(at::kFloat);
       const Outcome fused = evaluate(*objective, input, z, Engine::kFused),

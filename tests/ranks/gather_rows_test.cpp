@@ -27,10 +27,8 @@ class GatheredRows : public testing::TestWithParam<std::string> {
   }
 
   at::Tensor loss(const at::Tensor& z) const {
-    ObjectiveInput input;
-    input.z = z;
-    input.labels = at::arange(kRows, at::kLong).remainder(3);
-    input.bias = at::arange(kRows, at::kLong).div(2, "floor").remainder(2);
+    ObjectiveInput input = {
+        .z = z, .labels = at::arange(kRows, at::kLong).remainder(3), .bias = at::arange(kRows, at::kLong).div(2, "floor").remainder(2)};
     if (GetParam() == "softcon") input.weights = at::sin(at::arange(kRows * 3, at::kFloat)).view({kRows, 3}) + 1.1;  // on ranks' threads
     return (*entry().make(parse_yaml("{}", "term"), {}))(input).value;
   }

@@ -128,9 +128,7 @@ std::unique_ptr<Dataset> make_biased_mnist(const BiasedMnistOptions& options) {
   std::unique_ptr<Dataset> digits = digits_of(options);
   std::vector<int64_t> labels(static_cast<size_t>(digits->size()));
   for (int64_t i = 0; i < digits->size(); ++i) labels[static_cast<size_t>(i)] = digits->label(i);
-  RngKey key;
-  key.seed = static_cast<uint64_t>(options.seed());
-  key.epoch = static_cast<uint64_t>(options.split());
+  RngKey key = {.seed = static_cast<uint64_t>(options.seed()), .epoch = static_cast<uint64_t>(options.split())};
   std::vector<int64_t> biases = assign_biases(labels, kDigits, options.correlation(), key);
   return std::make_unique<BiasedMnist>(std::move(digits), std::move(biases), palette, options.split());
 }

@@ -172,12 +172,11 @@ class Glyphs : public Dataset {
     sample.id = index;
     sample.label = label(index);
     sample.bias = bias(index);
-    RngKey key;
-    key.domain = RngDomain::kData;
-    key.seed = static_cast<uint64_t>(options_.seed());
-    key.epoch = split_ == FolderSplit::kTest ? 1 : 0;
-    key.sample = static_cast<uint64_t>(index);
-    key.step = static_cast<uint16_t>(DataStream::kGlyph);
+    RngKey key = {.domain = RngDomain::kData,
+                  .seed = static_cast<uint64_t>(options_.seed()),
+                  .epoch = split_ == FolderSplit::kTest ? uint64_t{1} : 0,
+                  .sample = static_cast<uint64_t>(index),
+                  .step = static_cast<uint16_t>(DataStream::kGlyph)};
     Random random(key);
     const Drawing drawing = draw_parameters(glyph_shapes()[static_cast<size_t>(sample.label)], kPalette[static_cast<size_t>(sample.bias)],
                                             static_cast<double>(options_.size()), options_.variation(), random);

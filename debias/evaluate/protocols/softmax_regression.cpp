@@ -19,9 +19,7 @@ at::Tensor uniform(at::IntArrayRef shape, double bound, Random& random) {
 }  // namespace
 
 SoftmaxRegression::SoftmaxRegression(int64_t features, int64_t classes, uint64_t seed) {
-  RngKey key;
-  key.domain = RngDomain::kEvaluate;
-  key.seed = seed;
+  RngKey key = {.domain = RngDomain::kEvaluate, .seed = seed};
   Random random(key);
   const double bound = 1 / std::sqrt(static_cast<double>(features));
   weight_ = uniform({classes, features}, bound, random);

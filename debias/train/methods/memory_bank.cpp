@@ -21,13 +21,12 @@ namespace {
 enum class BankStream : uint16_t { kDraws = 0, kFirstRows = 1 };
 
 Random bank_random(BankStream stream, uint64_t seed, uint64_t step, int64_t row, uint16_t number) {
-  RngKey key;
-  key.domain = RngDomain::kBank;
-  key.seed = seed;
-  key.epoch = step;
-  key.sample = static_cast<uint64_t>(row);
-  key.view = number;
-  key.step = static_cast<uint16_t>(stream);
+  RngKey key = {.domain = RngDomain::kBank,
+                .seed = seed,
+                .epoch = step,
+                .sample = static_cast<uint64_t>(row),
+                .view = number,
+                .step = static_cast<uint16_t>(stream)};
   return Random(key);
 }
 

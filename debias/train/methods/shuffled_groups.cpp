@@ -11,10 +11,7 @@ namespace debias {
 
 ShuffledGroups::ShuffledGroups(int64_t rows, int64_t groups, uint64_t seed, uint64_t step) {
   if (groups < 1 || rows < 1 || rows % groups != 0) throw std::logic_error("shuffled groups: their number divides the rows");
-  RngKey key;
-  key.domain = RngDomain::kShuffle;
-  key.seed = seed;
-  key.epoch = step;
+  RngKey key = {.domain = RngDomain::kShuffle, .seed = seed, .epoch = step};
   const at::Tensor order = at::tensor(permutation(rows, key), at::kLong);
   groups_ = order.split(rows / groups);
   place_ = order.argsort();

@@ -173,10 +173,9 @@ class OwnLossRows : public testing::TestWithParam<std::string> {
   static constexpr int64_t kSamples = 14;
 
   static ObjectiveInput input_of(const at::Tensor& z, const RowShare* share) {
-    ObjectiveInput input;
-    input.z = z;
-    input.labels = at::arange(kSamples, at::kLong).remainder(3);
-    input.bias = at::arange(kSamples, at::kLong).div(2, "floor").remainder(2);
+    ObjectiveInput input = {.z = z,
+                            .labels = at::arange(kSamples, at::kLong).remainder(3),
+                            .bias = at::arange(kSamples, at::kLong).div(2, "floor").remainder(2)};
     if (GetParam() == "softcon") input.weights = ripples({kSamples, 3}, 0.7) + 1.1;  // no draws on ranks' threads
     input.engine = Engine::kBlocked;
     input.memory_budget = 4 * 5 * 2 * kSamples * static_cast<int64_t>(sizeof(float));

@@ -60,10 +60,7 @@ FrostTextures procedural_frost_textures() {
   FrostTextures frost;
   frost.procedural = true;
   for (uint64_t number = 0; number < kTextures; ++number) {
-    RngKey key;
-    key.domain = RngDomain::kData;
-    key.sample = number;
-    key.step = static_cast<uint16_t>(DataStream::kFrost);
+    RngKey key = {.domain = RngDomain::kData, .sample = number, .step = static_cast<uint16_t>(DataStream::kFrost)};
     Random random(key);
     const Plane pattern = plasma(128, 1.5, random);
     Planes texture = {pattern, pattern, pattern};

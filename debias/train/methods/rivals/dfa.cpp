@@ -107,10 +107,7 @@ class Dfa final : public ClassificationMethod {
   }
 
   at::Tensor permutation_of(int64_t rows, int64_t step) const {
-    RngKey key;
-    key.domain = RngDomain::kShuffle;
-    key.seed = side_seed(seed_, kDfa);
-    key.epoch = static_cast<uint64_t>(step);
+    RngKey key = {.domain = RngDomain::kShuffle, .seed = side_seed(seed_, kDfa), .epoch = static_cast<uint64_t>(step)};
     return on_device(permutation(rows, key));
   }
 

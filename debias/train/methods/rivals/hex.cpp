@@ -43,10 +43,7 @@ class TextureNetwork final : public torch::nn::Module {
   at::Tensor thresholds(uint64_t seed, uint16_t which) const {
     const double half = static_cast<double>(options_.levels()) / 2;
     const at::Tensor values = at::empty({options_.levels()}, at::kFloat);
-    RngKey key;
-    key.domain = RngDomain::kInit;
-    key.seed = side_seed(seed, "thresholds");
-    key.step = which;
+    RngKey key = {.domain = RngDomain::kInit, .seed = side_seed(seed, "thresholds"), .step = which};
     fill_uniform(values, key, half);
     return values + half;
   }
