@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "debias/optim/adam_options.h"
 #include "debias/optim/fused_rules.h"
 #include "debias/optim/optimizer_entry.h"
@@ -5,25 +7,35 @@
 namespace debias {
 namespace {
 
+// Of AdamW where the weight decay is decoupled, else of Adam.
+template <bool kDecoupled>
 class AdamOptions : public AdamMomentOptions, public CommonOptimizerOptions {
  public:
-  DEBIAS_OPTION(AdamOptions, double, weight_decay, 0)
+  DEBIAS_OPTION(AdamOptions, double, weight_decay, kDecoupled ? 0.01 : 0)
 
   static const OptionTable<AdamOptions>& table() {
-    static const auto table = OptionTable<AdamOptions>()
-                                  .include(AdamMomentOptions::table())
-                                  .add("weight_decay", &AdamOptions::weight_decay_, Range::at_least(0),
-                                       "L2 penalty: multiplies the weights and is added to the gradient")
-                                  .include(CommonOptimizerOptions::table())
-                                  .check(require_two_betas);
+    static const auto table =
+        OptionTable<AdamOptions>()
+            .include(AdamMomentOptions::table())
+            .add("weight_decay", &AdamOptions::weight_decay_, Range::at_least(0),
+                 kDecoupled ? "decoupled weight decay: multiplies weights and learning rate, and is subtracted from the weights"
+                            : "L2 penalty: multiplies the weights and is added to the gradient")
+            .include(CommonOptimizerOptions::table())
+            .check(require_two_betas);
     return table;
   }
 
   std::unique_ptr<torch::optim::Optimizer> rule(const std::vector<OptimizedParameter>& parameters) const {
+    using Torch = std::conditional_t<kDecoupled, torch::optim::AdamWOptions, torch::optim::AdamOptions>;
     const auto options_of = [this](ParameterKind kind) {
-      return torch_options<torch::optim::AdamOptions>().weight_decay(holds(no_decay(), kind) ? 0 : weight_decay());
+      return torch_options<Torch>().weight_decay(holds(no_decay(), kind) ? 0 : weight_decay());
     };
-    return fused_adam(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
+    const auto groups = groups_by_kind(parameters, options_of);
+    if constexpr (kDecoupled) {
+      return fused_adamw(groups, options_of(ParameterKind::kWeight));
+    } else {
+      return fused_adam(groups, options_of(ParameterKind::kWeight));
+    }
   }
 };
 
@@ -44,8 +56,13 @@ void AdamMomentOptions::require_two_betas(const AdamMomentOptions& options, cons
 }
 
 OptimizerEntry adam_entry() {
-  return optimizer_entry<AdamOptions>("adam", "Adam (Kingma and Ba 2015); weight decay is L2, not decoupled",
-                                      moments_format<torch::optim::AdamParamState>());
+  return optimizer_entry<AdamOptions<false>>("adam", "Adam (Kingma and Ba 2015); weight decay is L2, not decoupled",
+                                             moments_format<torch::optim::AdamParamState>());
+}
+
+OptimizerEntry adamw_entry() {
+  return optimizer_entry<AdamOptions<true>>("adamw", "Adam with decoupled weight decay (Loshchilov and Hutter 2019)",
+                                            moments_format<torch::optim::AdamWParamState>());
 }
 
 }  // namespace debias
