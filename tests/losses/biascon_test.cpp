@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/losses/supcon.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
@@ -16,9 +17,6 @@ namespace debias {
 namespace biascon_test {
 
 using Options = BiasConOptions;
-at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
-at::Tensor biases() { return integers({0, 1, 0, 1}); }
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const std::vector<int64_t>& bias, double t) {
   const int64_t samples = z.size(0), n = samples * z.size(1);
   const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / t;
@@ -80,13 +78,7 @@ TEST(BiasCon, OneConflictingSampleAmongManyKeepsSinglePrecision) {
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, double expected, const std::string& what) {
-  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
-    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
-    const ObjectiveResult found = biascon(leaf, labels, bias, Options().temperature(0.005));
-    found.value.backward();
-    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, expected)) << what;
-    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
-  }
+  debias::expect_edge(z, expected, what, [&](const at::Tensor& rows) { return biascon(rows, labels, bias, Options().temperature(0.005)); });
 }
 
 TEST(BiasCon, EdgesAreFiniteAndRight) {

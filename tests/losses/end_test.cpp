@@ -8,6 +8,7 @@
 #include <map>
 
 #include "debias/core/error.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
@@ -18,8 +19,6 @@ namespace end_test {
 constexpr double kPrinted = 6e-10;
 constexpr Engine kEngines[] = {Engine::kDense, Engine::kFused, Engine::kAuto};
 
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
-at::Tensor colours() { return integers({0, 1, 0, 1}); }
 EndOptions perpendicular() { return EndOptions().alpha(1).beta(0); }
 EndOptions parallel(bool full) { return EndOptions().alpha(0).beta(1).full_pairs(full); }
 
@@ -32,7 +31,7 @@ TEST(EndGolden, OneViewAndTwo) {
   const at::Tensor one = angles({{0, 41, 133, 205}}), two = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
   for (Engine engine : kEngines) {
     const auto value = [&](const at::Tensor& z, const EndOptions& o) {
-      return with_engine(engine, z, classes(), colours(), o).value.item<double>();
+      return with_engine(engine, z, classes(), biases(), o).value.item<double>();
     };
     EXPECT_NEAR(value(one, perpendicular()), 0.821630028, kPrinted);
     EXPECT_EQ(value(one, parallel(false)), 0);  // no pair is counted
@@ -151,9 +150,9 @@ TEST(EndLaws, OnlyFullPairsAreFreeOfTheOrderOfRows) {
 
 TEST(EndLaws, SpreadRowsAndGatheredRowsAreLeast) {
   // Opposite rows of one bias label, equal rows of one label.
-  const auto found = end(angles({{0, 0, 180, 180}}), classes(), colours(), EndOptions().full_pairs(true));
+  const auto found = end(angles({{0, 0, 180, 180}}), classes(), biases(), EndOptions().full_pairs(true));
   EXPECT_NEAR(found.value.item<double>(), 0.1, 1e-12);  // R_perp = 1: pairs at cosine -1 add up within a bias label
-  EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), colours(), EndOptions().full_pairs(true)).value.item<double>(), 0, 1e-12);
+  EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), biases(), EndOptions().full_pairs(true)).value.item<double>(), 0, 1e-12);
 }
 
 TEST(EndEdges, WithoutPairsItIsZeroAndUsesNothing) {
@@ -181,7 +180,7 @@ TEST(EndEdges, EverythingIsFinite) {
       for (Engine engine : kEngines) {
         for (auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
           const at::Tensor leaf = z.detach().clone().to(type).requires_grad_(true);
-          const auto found = with_engine(engine, leaf, classes(), colours(), options);
+          const auto found = with_engine(engine, leaf, classes(), biases(), options);
           found.value.backward();
           EXPECT_TRUE(std::isfinite(found.value.item<double>()));
           EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>());
@@ -199,12 +198,12 @@ ErrorKind refusal(const ObjectiveInput& input, const EndOptions& options = {}) {
 
 TEST(EndErrors, AreNamed) {
   const at::Tensor z = random_embeddings(4, 1, 3, 1);
-  EXPECT_EQ(refusal({.z = z, .bias = colours()}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .bias = biases()}), ErrorKind::kUsage);
   EXPECT_EQ(refusal({.z = z, .labels = classes()}), ErrorKind::kUsage);
-  EXPECT_EQ(refusal({.z = z.select(1, 0), .labels = classes(), .bias = colours()}), ErrorKind::kData);
+  EXPECT_EQ(refusal({.z = z.select(1, 0), .labels = classes(), .bias = biases()}), ErrorKind::kData);
   EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = integers({0, 1})}), ErrorKind::kData);
-  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = colours()}, EndOptions().alpha(-1)), ErrorKind::kUsage);
-  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = colours()}, EndOptions().beta(-1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions().alpha(-1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions().beta(-1)), ErrorKind::kUsage);
 }
 
 }  // namespace end_test

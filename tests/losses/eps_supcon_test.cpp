@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/losses/eps_supinfonce.h"
 #include "debias/losses/supcon.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
@@ -20,8 +21,6 @@ namespace eps_supcon_test {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Options = EpsSupConOptions;
-at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
 double golden(const Options& options) { return value(eps_supcon(two_views(), classes(), options)); }
 Options l1o() { return Options().epsilon(kInfinity).add_epsilon(false); }
 
@@ -81,13 +80,8 @@ TEST(EpsSupCon, ItsLimitsAreSupConAndInfoL1O) {
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const Options& options, double expected, const std::string& what) {
-  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
-    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
-    const ObjectiveResult found = eps_supcon(leaf, labels, Options(options).temperature(0.005));
-    found.value.backward();
-    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, std::abs(expected))) << what;
-    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
-  }
+  debias::expect_edge(z, expected, what,
+                      [&](const at::Tensor& rows) { return eps_supcon(rows, labels, Options(options).temperature(0.005)); });
 }
 
 TEST(EpsSupCon, EdgesAreFiniteAndRight) {

@@ -12,6 +12,7 @@
 #include "debias/core/error.h"
 #include "debias/losses/eps_infonce.h"
 #include "debias/losses/objective.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
@@ -23,8 +24,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr EpsForm kForms[] = {EpsForm::kC, EpsForm::kA, EpsForm::kB, EpsForm::kD, EpsForm::kIn};
 
 using Options = EpsSupInfoNceOptions;
-at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
 double golden(const Options& options) { return value(eps_supinfonce(two_views(), classes(), options)); }
 
 at::Tensor similarities(const at::Tensor& z, double t) {
@@ -218,14 +217,8 @@ TEST(EpsSupInfoNce, VariantAuthorsIsTheReleasedArithmetic) {
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const Options& options, double expected, const std::string& what) {
-  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
-    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
-    const ObjectiveResult found = eps_supinfonce(leaf, labels, Options(options).temperature(0.005));
-    found.value.backward();
-    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, std::abs(expected)))
-        << what << " " << Options::table().write(options).to_json().dump();
-    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
-  }
+  debias::expect_edge(z, expected, what + " " + Options::table().write(options).to_json().dump(),
+                      [&](const at::Tensor& rows) { return eps_supinfonce(rows, labels, Options(options).temperature(0.005)); });
 }
 
 TEST(EpsSupInfoNce, EdgesAreFiniteAndRight) {

@@ -6,6 +6,7 @@
 #include "debias/losses/debiased_positives.h"
 #include "debias/losses/infonce.h"
 #include "debias/losses/unbiased.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/objective_checks.h"
 
@@ -14,9 +15,7 @@ namespace golden_test {
 
 constexpr double kPrinted = 6e-10;  // half a unit of the last printed decimal, and some rounding
 
-at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor three_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}}); }
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
 
 TEST(Golden, InfoNce) {
   EXPECT_NEAR(value(infonce(two_views())), 0.756893864, kPrinted);

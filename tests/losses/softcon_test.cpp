@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/losses/biascon.h"
 #include "debias/losses/supcon.h"
+#include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
@@ -18,8 +19,6 @@ namespace debias {
 namespace softcon_test {
 
 using Options = SoftConOptions;
-at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
-at::Tensor classes() { return integers({0, 0, 1, 1}); }
 at::Tensor one_hot(const std::vector<int64_t>& bias) { return at::one_hot(integers(bias)).to(at::kDouble); }
 at::Tensor features(int64_t samples, int64_t seed) { return random_embeddings(samples, 1, 3, seed).squeeze(1) * 7; }
 
@@ -99,13 +98,7 @@ TEST(SoftCon, FeaturesThatAreNearlyAlikeStillWeigh) {
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& g, double expected, const std::string& what) {
-  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
-    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
-    const ObjectiveResult found = softcon(leaf, labels, g, Options().temperature(0.005));
-    found.value.backward();
-    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, expected)) << what;
-    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
-  }
+  debias::expect_edge(z, expected, what, [&](const at::Tensor& rows) { return softcon(rows, labels, g, Options().temperature(0.005)); });
 }
 
 TEST(SoftCon, EdgesAreFiniteAndRight) {
