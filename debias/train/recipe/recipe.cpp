@@ -78,6 +78,20 @@ void take_held_out_keys(const Config& train, Config& section) {
   }
 }
 
+bool reads_texts(const Config& section) {
+  const DatasetEntry* entry = find_dataset(text_of(section, "name"));
+  return entry != nullptr && entry->samples == SampleKind::kSentences;
+}
+
+// Texts are read as those of training, unless their section says otherwise.
+void take_text_options(const Config& train, Config& section) {
+  if (!reads_texts(train) || !reads_texts(section)) return;
+  for (const char* key : {"vocabulary", "lowercase", "max_tokens", "format", "encoding"}) {
+    const Config* from = train.find(key);
+    if (section.find(key) == nullptr && from != nullptr) section.set(key, *from);
+  }
+}
+
 void read_data_sets(const Config& data, Recipe& recipe) {
   if (!data.is_map()) throw usage_error("{}data: expected a map with `train` (and `valid`, `test`)", data.prefix());
   Mistakes mistakes;
@@ -89,7 +103,10 @@ void read_data_sets(const Config& data, Recipe& recipe) {
     mistakes.throw_if_any();
     throw usage_error("{}data: no `train` is given; add one", data.prefix());
   }
-  for (Config* section : {&sections.valid, &sections.test}) take_held_out_keys(sections.train, *section);
+  for (Config* section : {&sections.valid, &sections.test}) {
+    take_held_out_keys(sections.train, *section);
+    take_text_options(sections.train, *section);
+  }
   for (const Config* section : {&sections.valid, &sections.test}) {
     mistakes.collect([&] { require_held_out_seed(*section, sections.train); });
   }

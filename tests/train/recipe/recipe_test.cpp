@@ -268,6 +268,21 @@ TEST(Recipe, HeldOutImagesAreThoseOfTheTrainEntry) {
   EXPECT_EQ(recipe.train_data.make_images()->size(), 76);
 }
 
+TEST(Recipe, TextsAreReadAsThoseOfTrainingUnlessTheirSectionSaysOtherwise) {
+  Config root = small_config("out");
+  root.set("data", parse_yaml("train: {name: sentences, root: books, vocabulary: words.txt, lowercase: true, max_tokens: 20, hold_out: 1}\n"
+                              "valid: {split: held_out}\n"
+                              "test: {name: sentences, root: others, max_tokens: 30}\n",
+                              "recipe.yaml"));
+  const Recipe recipe = read_recipe(root);
+  for (const auto& data : {*recipe.valid_data, *recipe.test_data}) {
+    EXPECT_EQ(data.label_file, "words.txt");
+    EXPECT_EQ(data.resolved().find("lowercase")->text(), "true");
+  }
+  EXPECT_EQ(recipe.valid_data->resolved().find("max_tokens")->text(), "20");
+  EXPECT_EQ(recipe.test_data->resolved().find("max_tokens")->text(), "30");
+}
+
 // The pixels of the first images.
 std::vector<uint8_t> drawn_pixels(const std::string& seed_of_data, int64_t seed_of_run) {
   Config root = small_config("out");
