@@ -134,7 +134,7 @@ void exclude_others(CLI::App& sentences, CLI::App& verb) {
   }
 }
 
-// The only evaluation of sentences, with data sets of its own. Add it after the command's own options.
+// The protocol of sentences with data sets of its own, and further runs beside the first. Add it after the command's own options.
 const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArguments>& above, VerbAction& action) {
   auto* part = verb.add_subcommand("sentences", "evaluates a sentence encoder on six tasks (debias eval sentences --help)");
   auto arguments = std::make_shared<SentenceEvalArguments>();

@@ -39,13 +39,15 @@ Config named_section(const DataWords& data, const std::string& split) {
 }
 
 EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data) {
+  const bool of_images = run.samples() == SampleKind::kImages;
+  if (!data.name.empty() && !of_images) return {read_recipe(run.recipe).train_data, {}, read_data(named_section(data, ""))};
   if (!data.name.empty()) return {read_data(named_section(data, "train")), {}, read_data(named_section(data, "test"))};
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);
   }
   const Recipe recipe = read_recipe(run.recipe);
-  if (!recipe.test_data) {
+  if (!recipe.test_data && (of_images || !recipe.valid_data)) {
     throw usage_error("opening run '{}': its recipe has no data.test; add data.test='{{name: ...}}', or give --data NAME --root DIR",
                       run.folder);
   }
@@ -132,7 +134,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const EvaluatedData& data
 }
 
 EvaluationInput open_for_evaluation(const LoadedRun& run, const EvaluatedData& data, DataWatch& watch, Log& log) {
-  if (run.words > 0) return sentences_for_evaluation(run, data, watch);
+  if (run.samples() == SampleKind::kSentences) return sentences_for_evaluation(run, data, watch);
   std::shared_ptr<const Dataset> train = watch.open("train", data.train);
   const NameTable own = name_table(*train);
   const bool foreign = run.names && are_others(own.classes, run.names->classes);

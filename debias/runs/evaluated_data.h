@@ -36,7 +36,8 @@ struct EvaluatedData {
 EvaluatedData data_of(const Recipe& recipe);
 
 // The run's own data sets, from its recipe, or the train and test split of the data set that `data` names. Usage error if neither gives a
-// test set: a checkpoint outside a run folder needs `data`.
+// test set: a checkpoint outside a run folder needs `data`. A run on sentences takes what `data` names as its test set, whole unless `data`
+// says `split`; of its own sets the valid set is enough.
 EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data);
 
 // The section of one split of the data set that `data` names; `split` may be empty.

@@ -98,7 +98,7 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
 }
 
 void require_image_run(const LoadedRun& run) {
-  if (run.words == 0) return;
+  if (run.samples() == SampleKind::kImages) return;
   throw usage_error("opening '{}': it reads sentences; this is for images (debias eval sentences, debias embed --text FILE)",
                     run.checkpoint);
 }

@@ -9,6 +9,7 @@
 
 #include "debias/core/config.h"
 #include "debias/data/name_table.h"
+#include "debias/data/sample_kind.h"
 #include "debias/encoders/encoder.h"
 #include "debias/train/methods/classifier.h"
 #include "debias/train/state/data_record.h"
@@ -29,6 +30,8 @@ struct LoadedRun {
   int64_t words = 0;                       // size of its vocabulary, for sentences
   uint64_t seed = 1;
   int64_t epoch = 0;  // number of finished epochs
+
+  SampleKind samples() const { return words > 0 ? SampleKind::kSentences : SampleKind::kImages; }  // that it reads
 };
 
 // `path` is a run folder, of which the checkpoint `which` is loaded (last, best or previous), or a .safetensors file. The recipe is

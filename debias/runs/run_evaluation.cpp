@@ -25,6 +25,12 @@ std::vector<ChosenProtocol> chosen_protocols(const std::vector<RequestedProtocol
   return chosen;
 }
 
+void require_protocols_for(const LoadedRun& run, const std::vector<ChosenProtocol>& protocols, bool has_labels) {
+  for (const ChosenProtocol& protocol : protocols) protocol_for(run.samples(), protocol.entry->name, "eval: ");
+  if (!has_labels || run.samples() == SampleKind::kImages) return;
+  throw usage_error("eval: --labels gives bias labels to images, and '{}' reads sentences; leave it out", run.checkpoint);
+}
+
 // The run's recipe with what it is evaluated by. Overrides of data sets say where the data lie, and change no evaluation.
 Config evaluated_recipe(const Config& recipe, const EvaluationRequest& request, const std::vector<ChosenProtocol>& protocols) {
   Config evaluated = recipe;
@@ -111,7 +117,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   std::vector<ChosenProtocol> protocols = chosen_protocols(request.protocols);
   const c10::Device device = resolve_device(request.device);
   LoadedRun run = load_run(request.run, request.which);
-  require_image_run(run);
+  require_protocols_for(run, protocols, request.labels.has_value());
   const RecipeChanges changes = changes_between(run.recipe, evaluated_recipe(run.recipe, request, protocols));
   for (const auto& word : request.overrides) run.recipe.assign(word);
   const EvaluatedData data = evaluated_data(run, request.data);
@@ -131,7 +137,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   if (request.labels) require_added(labels, input, watch);
   for (const auto& note : watch.notes()) log.warn("eval: " + note);
   run.encoder->to(device);
-  input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
+  if (!input.sentences) input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
   RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
   for (const ChosenProtocol& protocol : protocols) {
@@ -142,7 +148,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
     result.record.bias_values = watch.added_bias_values();
     result.record.recipe_changes = changes_of(protocol, result.record, changes);
     for (const auto& note : result.notes) log.warn(note);
-    if (has_folder) files.write(name, result, result.record, Thumbnails::kReplace);
+    if (has_folder) files.write(EvaluationFiles::name_of(name, result), result, result.record, Thumbnails::kReplace);
     if (request.predictions && !write_predictions(files.path(name) + ".csv", result, input, *request.predictions)) {
       log.warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", name, files.path(name)));
     }

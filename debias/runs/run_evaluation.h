@@ -47,8 +47,8 @@ struct RunEvaluation {
 };
 
 // Writes RUN/evaluation (evaluation_files.h) if the checkpoint is in a run folder. Before anything is written: usage error for unknown
-// protocols, options and overrides, a run on sentences, and outputs that are inputs; data error for data that have changed since training,
-// and labels that name no image.
+// protocols, options and overrides, protocols that do not read the run's samples, labels for sentences, and outputs that are inputs; data
+// error for data that have changed since training, and labels that name no image.
 RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log);
 
 }  // namespace debias

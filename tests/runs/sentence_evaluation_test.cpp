@@ -1,4 +1,4 @@
-// A run on sentences, evaluated while it trains.
+// A run on sentences, evaluated while it trains and afterwards.
 #include "debias/runs/sentence_evaluation.h"
 
 #include <gmock/gmock.h>
@@ -9,8 +9,10 @@
 #include <sstream>
 
 #include "debias/results/evaluation_record.h"
+#include "debias/runs/run_evaluation.h"
 #include "debias/runs/sentence_run.h"
 #include "debias/runs/training_evaluation.h"
+#include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
@@ -111,6 +113,30 @@ TEST_F(SentenceEvaluations, OfAFinishedRunFindWhatTrainingFound) {
   const EvaluationResult found = EvaluationCache(input, Progress::silent()).evaluate("neighbours");
   EXPECT_EQ(found.metrics.at("test.neighbour_acc"), *record("neighbours").metric("test.neighbour_acc"));
   EXPECT_EQ(found.metrics.at("valid.neighbour_acc"), *record("neighbours").metric("valid.neighbour_acc"));
+}
+
+TEST_F(SentenceEvaluations, OfAFinishedRunReadTheirTextsAsTrainingDid) {
+  Config config = recipe();
+  config.find("data")->erase("test");
+  config.find("data")->set("valid", parse_yaml("{name: sentences, root: " + (folder_ / "books") + "}", "recipe.yaml"));
+  train_into(run(), config.to_yaml());
+  const double trained = *record("neighbours").metric("valid.neighbour_acc");
+  EvaluationRequest request{.run = run()};
+  request.protocols.push_back({.name = "neighbours"});
+  const NamedMetrics found = evaluate_run(request, Progress::silent(), Log::silent()).metrics();
+  EXPECT_EQ(found, (NamedMetrics{{"valid.neighbour_acc", trained}}));
+}
+
+TEST_F(SentenceEvaluations, OfALoneCheckpointTakeTheBooksThatAreNamed) {
+  train_by(recipe());
+  const std::string lone = folder_ / "lone.safetensors";
+  std::filesystem::copy_file(run() + "/checkpoints/last.safetensors", lone);
+  EvaluationRequest request{.run = lone};
+  request.protocols.push_back({.name = "neighbours"});
+  const auto evaluated = [&] { return evaluate_run(request, Progress::silent(), Log::silent()).metrics(); };
+  EXPECT_THAT(usage_error_of([&] { evaluated(); }), HasSubstr("give --data NAME --root DIR"));
+  request.data = {"sentences", folder_ / "books", {}};
+  EXPECT_EQ(evaluated(), (NamedMetrics{{"test.neighbour_acc", *record("neighbours").metric("test.neighbour_acc")}}));
 }
 
 }  // namespace sentence_evaluation_test
