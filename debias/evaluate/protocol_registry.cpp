@@ -34,7 +34,7 @@ void require_labels(const EvaluationInput& input, const std::string& protocol) {
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
                     EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Options&, Progress&),
-                    std::vector<Metric> metrics, Needs needs = Needs::kLabels) {
+                    std::vector<Metric> metrics, Needs needs = Needs::kLabels, SampleKind reads = SampleKind::kImages) {
   const auto read = [name](const Config& section) { return std::any(Options::table().read(section, name)); };
   const auto run_with = [run](const EvaluationInput& input, EvaluationCache& cache, const std::any& options, Progress& progress) {
     return run(input, cache, std::any_cast<const Options&>(options), progress);
@@ -43,21 +43,10 @@ ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, c
     if (needs != Needs::kSamples) require_labels(input, name);
     if (needs == Needs::kBiasValues) require_bias_values(input, name);
   };
-  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), read, run_with, check_data};
+  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), read, run_with, check_data, reads};
 }
 
-ProtocolEntry neighbours_entry() {
-  ProtocolEntry of_neighbours =
-      entry<NeighboursOptions>("neighbours", {}, "whether the sentence with the highest score is an actual neighbour in the text",
-                               run_neighbours, neighbours_metrics(), Needs::kSamples);
-  of_neighbours.reads = SampleKind::kSentences;
-  return of_neighbours;
-}
-
-ProtocolEntry sentences_entry() {
-  ProtocolEntry of_tasks = entry<SentencesProtocolOptions>("sentences", {}, "six tasks for sentence vectors (Kiros et al. 2015)",
-                                                           run_sentence_tasks, sentence_task_metrics(), Needs::kSamples);
-  of_tasks.reads = SampleKind::kSentences;
+ProtocolEntry of_own_data(ProtocolEntry of_tasks) {
   of_tasks.is_of_splits = false;
   return of_tasks;
 }
@@ -101,8 +90,10 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                              geometry_metrics(), Needs::kSamples),
       entry<TsneOptions>("tsne", {}, "a t-SNE plot of the images: similar features are close together", run_tsne, tsne_metrics(),
                          Needs::kSamples),
-      neighbours_entry(),
-      sentences_entry(),
+      entry<NeighboursOptions>("neighbours", {}, "whether the sentence with the highest score is an actual neighbour in the text",
+                               run_neighbours, neighbours_metrics(), Needs::kSamples, SampleKind::kSentences),
+      of_own_data(entry<SentencesProtocolOptions>("sentences", {}, "six tasks for sentence vectors (Kiros et al. 2015)", run_sentence_tasks,
+                                                  sentence_task_metrics(), Needs::kSamples, SampleKind::kSentences)),
   };
   return registry;
 }

@@ -1,7 +1,9 @@
 // The protocols of runs on sentences: neighbours among consecutive sentences, and tasks on sets of their own.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "debias/core/registry.h"
@@ -14,7 +16,6 @@
 namespace debias {
 namespace sentence_protocols_test {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(NeighboursProtocol, SaysHowOftenTheLargestScoreIsOfASentenceNextToIt) {
@@ -99,10 +100,19 @@ TEST(SentencesProtocol, RefusesWhatItCannotEvaluate) {
 
 TEST(ProtocolFor, NamesTheProtocolsThatReadSuchSamples) {
   EXPECT_EQ(protocol_for(SampleKind::kImages, "linear").name, "linear_dcl");
-  EXPECT_THAT(protocols_for(SampleKind::kSentences), ElementsAre("neighbours", "sentences"));
-  EXPECT_EQ(usage_error_of([] { protocol_for(SampleKind::kSentences, "knn", "eval: "); }),
-            "eval: protocol 'knn' is for images, and the run is on sentences; for these there are: neighbours, sentences");
-  EXPECT_THAT(usage_error_of([] { protocol_for(SampleKind::kImages, "neighbours"); }), HasSubstr("is for sentences"));
+  const std::vector<std::string> of_sentences = protocols_for(SampleKind::kSentences);
+  EXPECT_THAT(of_sentences, testing::IsSupersetOf({"neighbours", "sentences"}));
+  for (const ProtocolEntry& entry : protocol_registry()) {
+    const bool reads_sentences = std::ranges::find(of_sentences, entry.name) != of_sentences.end();
+    const SampleKind reads = reads_sentences ? SampleKind::kSentences : SampleKind::kImages;
+    EXPECT_EQ(&protocol_for(reads, entry.name), &entry);
+    const std::string refusal =
+        usage_error_of([&] { protocol_for(reads_sentences ? SampleKind::kImages : SampleKind::kSentences, entry.name, "eval: "); });
+    const std::string own = reads_sentences ? "sentences" : "images", other = reads_sentences ? "images" : "sentences";
+    EXPECT_THAT(refusal, HasSubstr(fmt::format("eval: protocol '{}' is for {}, and the run is on {}", entry.name, own, other)));
+    if (reads_sentences) continue;
+    EXPECT_THAT(refusal, testing::EndsWith(fmt::format("; for these there are: {}", fmt::join(of_sentences, ", "))));
+  }
 }
 
 TEST(SentenceReader, JoinsSeveralReadersAndKnowsWhatOneOfThemKnows) {
