@@ -47,7 +47,7 @@ class RankCertificates {
         recipe_(read_recipe(read_recipe_config(test.recipe, test.overrides))),
         device_(resolve_device(test.device)),
         signals_(signals) {
-    has_parts_ = method_of(recipe_).name == "simclr";
+    has_parts_ = method_of(recipe_).takes_micro_batch;
   }
 
   Certificate run() {
@@ -130,7 +130,7 @@ class RankCertificates {
 
   // One step of gradient descent: adaptive optimizers make steps of full size of gradients that are rounding errors.
   void equals_whole(int64_t W, const std::string& how, const std::string& loss_rows) {
-    if (method_of(recipe_).name == "cmc") return;  // its bank draws by occurrence
+    if (!method_of(recipe_).equals_one_process) return;
     const std::vector<std::string> words = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant",
                                             "train.synchronise_norm=true", "train.micro_batch=auto", loss_rows};
     const int64_t batch = batch_of(W);

@@ -217,7 +217,7 @@ class SweepCheck {
   CheckedPoint built(const TrainInput& input, const Config& resolved) {
     // Files of terms, and conditions of a method on its terms, are checked where they are made.
     const bool looks_at_terms =
-        method_of(input.recipe).name != "simclr" ||
+        !method_of(input.recipe).takes_any_terms ||
         std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features().empty(); });
     const std::string parts =
         text_of(resolved, {"data", "views", "sampler", "encoder", "head", "classifier", "method", "optimizer", "schedule", "train"}) +

@@ -73,7 +73,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   ranks.require_own_devices(parts.device.uuid);
   ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));
-  method.check(recipe, *dataset);
+  check_method(recipe, *dataset);
   parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
   require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.where + "encoder");
   parts.model.side = method.side_networks(recipe, dataset->info(), parts.model);

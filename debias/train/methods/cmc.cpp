@@ -165,7 +165,6 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
         "the preset cmc_lab or cmc_ycbcr",
         where);
   }
-  if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
   if (const auto& weights = recipe.encoder.backbone.weights()) {
     throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, *weights);
   }
@@ -202,6 +201,7 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
+  entry.equals_one_process = false;  // its bank draws by occurrence
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {

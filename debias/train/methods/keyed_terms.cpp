@@ -1,5 +1,7 @@
 #include "debias/train/methods/keyed_terms.h"
 
+#include <fmt/ranges.h>
+
 #include "debias/core/error.h"
 
 namespace debias {
@@ -12,8 +14,8 @@ std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& d
     if (!term.takes_keys()) {
       throw usage_error(
           "{}method '{}': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-          "method simclr",
-          where, method, term.label());
+          "method {}",
+          where, method, term.label(), fmt::join(methods_with(&MethodEntry::takes_any_terms), " or "));
     }
     if (term.on() != TermInput::kProjection) {
       throw usage_error("{}method '{}': objective '{}' must read the projection, of which the keys are; leave its `on` out", where, method,

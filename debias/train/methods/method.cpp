@@ -324,14 +324,41 @@ StepReport Method::run(const Batch& batch, int64_t step, const std::function<voi
 }
 
 const std::vector<MethodEntry>& method_registry() {
-  static const std::vector<MethodEntry> registry = {simclr_entry(),       moco_entry(),      cmc_entry(), quick_thoughts_entry(),
-                                                    lff_entry(),          dfa_entry(),       jtt_entry(), rebias_entry(),
-                                                    hex_entry(),          group_dro_entry(), lnl_entry(), rubi_entry(),
-                                                    learned_mixin_entry()};
+  static const std::vector<MethodEntry> registry = {
+      simclr_entry(),
+      moco_entry(),
+      cmc_entry(),
+      quick_thoughts_entry(),
+      // classifiers of biased data
+      lff_entry(),
+      dfa_entry(),
+      jtt_entry(),
+      rebias_entry(),
+      hex_entry(),
+      group_dro_entry(),
+      lnl_entry(),
+      rubi_entry(),
+      learned_mixin_entry(),
+  };
   return registry;
 }
 
 const MethodEntry& method_of(const Recipe& recipe) { return *recipe.method.entry; }
+
+std::vector<std::string> methods_with(bool MethodEntry::*property) {
+  std::vector<std::string> names;
+  for (const MethodEntry& entry : method_registry()) {
+    if (entry.*property) names.push_back(entry.name);
+  }
+  return names;
+}
+
+void check_method(const Recipe& recipe, const SampleTable& dataset) {
+  const MethodEntry& entry = method_of(recipe);
+  entry.check(recipe, dataset);
+  if (!recipe.train.micro_batch() || entry.takes_micro_batch) return;
+  throw usage_error("{}method '{}' takes no train.micro_batch{}", recipe.method.where, entry.name, entry.micro_batch_advice);
+}
 
 ChosenMethod read_method(const Config& written) {
   Config section = section_map(written);

@@ -173,6 +173,10 @@ struct MethodEntry {
   bool scores_products = false;     // of rows of any norm: terms have the defaults of set_product_defaults()
   bool drops_linked_pairs = false;  // of `data.must_link`
   bool gives_keys = false;          // so that one view of an image is enough for objectives that take them
+  bool takes_any_terms = false;     // neither `check` nor `make` looks at the objective
+  bool takes_micro_batch = false;   // and then W processes do what one does with parts of their size (certify ranks)
+  std::string micro_batch_advice = "; leave it out, or lower batch_size";  // behind "takes no train.micro_batch"
+  bool equals_one_process = true;  // with synchronise_norm, a step of several processes is one process's but for rounding
   std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };
   std::function<std::unique_ptr<Method>(const Recipe& recipe, const SampleTable& dataset, MethodParts parts)> make;
   bool takes_bias_encoder = false;  // ChosenMethod::bias_encoder
@@ -182,6 +186,10 @@ struct MethodEntry {
 };
 const std::vector<MethodEntry>& method_registry();
 const MethodEntry& method_of(const Recipe& recipe);
+std::vector<std::string> methods_with(bool MethodEntry::*property);  // their names: methods_with(&MethodEntry::gives_keys)
+
+// MethodEntry::check of the recipe's method, and what the fields of its entry exclude. Usage errors.
+void check_method(const Recipe& recipe, const SampleTable& dataset);
 
 // Gives a named entry the options of a class that has a table(). `settle`: of those read, what they mean.
 template <class Options>

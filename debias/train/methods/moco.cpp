@@ -159,10 +159,6 @@ void check(const Recipe& recipe, const SampleTable& dataset) {
   const std::string& where = recipe.method.where;
   if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
   if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
-  if (recipe.train.micro_batch()) {
-    throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives",
-                      where);
-  }
   check_groups(recipe.train.batch_size(), options.shuffle_bn(), where);
   const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
   if (size % added != 0) {
@@ -182,6 +178,7 @@ MethodEntry moco_entry() {
   take_options<MocoOptions>(entry, [](const MocoOptions& read) { return read.resolved(); });
   entry.check = check;
   entry.gives_keys = true;
+  entry.micro_batch_advice += ": the queue keeps the negatives";
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe& recipe) {
     return *recipe.method.as<MocoOptions>().queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch;

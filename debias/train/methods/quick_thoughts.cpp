@@ -77,7 +77,6 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
   refuse(recipe.head.projects(), "head", "scores are of the encoders' own vectors");
   refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
   refuse(recipe.sampler.has_value(), "sampler", "batches are consecutive sentences");
-  refuse(recipe.train.micro_batch().has_value(), "train.micro_batch", "a sentence's negatives are its batch");
   refuse(recipe.train.precision() != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
   require_sentence_terms(recipe, samples, where);
 }
@@ -130,6 +129,7 @@ MethodEntry quick_thoughts_entry() {
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
   entry.scores_products = true;
+  entry.micro_batch_advice = ": a sentence's negatives are its batch; leave it out";
   // At most about a half each, since a sentence has two neighbours.
   entry.metrics = {{kNextAccuracy, "next-sentence accuracy", Unit::kShare, Better::kNeither, Standing::kTraining},
                    {kPreviousAccuracy, "previous-sentence accuracy", Unit::kShare, Better::kNeither, Standing::kTraining}};

@@ -97,6 +97,8 @@ MethodEntry simclr_entry() {
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) { require_images(recipe, dataset, "simclr"); };
   entry.trains_on_features = true;
   entry.drops_linked_pairs = true;
+  entry.takes_any_terms = true;
+  entry.takes_micro_batch = true;
   entry.networks = encoder_and_head;
   entry.make = [](const Recipe&, const SampleTable&, MethodParts parts) { return make_simclr(std::move(parts)); };
   return entry;

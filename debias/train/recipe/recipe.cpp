@@ -1,5 +1,7 @@
 #include "debias/train/recipe/recipe.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "debias/augment/view_pipeline.h"
@@ -174,7 +176,8 @@ void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recip
   if (!drops(entry))
     throw usage_error("{}objective '{}' cannot leave out linked pairs (data.must_link); use one of {}", section.prefix(), entry.name, able);
   if (const auto& method = recipe.method.entry; method != nullptr && !method->drops_linked_pairs)
-    throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method->name);
+    throw usage_error("{}data: must_link works with method {}, not '{}'; leave one out", section.prefix(),
+                      fmt::join(methods_with(&MethodEntry::drops_linked_pairs), " or "), method->name);
   const Config* written = section.find("drop_false_negatives");
   if (written != nullptr && written->text() == "false")
     throw usage_error("{}drop_false_negatives: false contradicts data.must_link, which drops linked pairs; leave one out",

@@ -83,9 +83,6 @@ void require_classification(const Recipe& recipe, const SampleTable& dataset, co
   if (recipe.views.count() != 1) {
     throw usage_error("{}method '{}' works on 1 view, views.count is {}; write views.count: 1", where, method, recipe.views.count());
   }
-  if (recipe.train.micro_batch()) {
-    throw usage_error("{}method '{}' takes no train.micro_batch; leave it out, or lower batch_size", where, method);
-  }
   if (dataset.info().class_names.size() < 2) {
     throw usage_error("{}method '{}' needs labels of at least 2 classes, data set '{}' has {}; choose a labelled set", where, method,
                       dataset.info().name, dataset.info().class_names.size());

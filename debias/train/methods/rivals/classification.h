@@ -28,8 +28,8 @@ ObjectiveResult mean_by_sample(const at::Tensor& losses, const at::Tensor& weigh
 // Terms beside the cross-entropy: `fairkl` and `end`, which read the evaluated network's outputs.
 enum class Regularisers { kTaken, kRejected };
 
-// Usage errors in one line: no images, no classifier with gradient flow, another objective, several views, micro_batch. Data errors: samples
-// of unknown label. `method` is the entry's name.
+// Usage errors in one line: no images, no classifier with gradient flow, another objective, several views. Data errors: samples of unknown
+// label. `method` is the entry's name.
 void require_classification(const Recipe& recipe, const SampleTable& dataset, const char* method,
                             Regularisers regularisers = Regularisers::kTaken);
 
