@@ -1,11 +1,37 @@
 """The objectives as loops over pairs of rows in Python's floats, written from the papers' formulas alone: what both halves are tested against.
 
-Each function returns (value, losses of the anchors, NaN for one that leaves the mean). z is [B][V] rows of unit norm.
+The function of an objective has its name, and below `@objective` the way in which a batch is evaluated by it: over anchors, over classes,
+over rows of logits, or as the function itself does. Each way gives (value, losses of the anchors, NaN for one that leaves the mean).
 """
 
+import functools
 import math
+from typing import NamedTuple
 
 NAN = math.nan
+OBJECTIVES = {}
+
+
+class Call(NamedTuple):
+    """z: [B][V] rows of unit norm, or [B] rows of logits. keyed: keys, ids, key_ids, key_labels, positives."""
+
+    z: list
+    labels: list = None
+    bias: list = None
+    weights: list = None
+    keyed: tuple = None
+
+
+def objective(evaluate):
+    """Registers a function by its name; evaluate(function, o, call) evaluates a batch by it, where o are the resolved options."""
+    def register(function):
+        OBJECTIVES[function.__name__] = functools.partial(evaluate, function)
+        return function
+    return register
+
+
+def as_it_is(function, o, call):
+    return function(o, call)
 
 
 def dot(a, b):
@@ -73,10 +99,39 @@ def anchors_of_keys(z, t, labels, keys, ids, key_ids, key_labels, positives):
     return out
 
 
+def scale_of(o):
+    return 1 if o.get("base_temperature", "none") == "none" else o["temperature"] / o["base_temperature"]
+
+
+def over_anchors(loss, o, call):
+    """loss(a, o): of an Anchor."""
+    z, labels, t, views, scale = call.z, call.labels, o.get("temperature", 1), len(call.z[0]), scale_of(o)
+    if call.keyed:
+        return over_used([scale * loss(a, o) for a in anchors_of_keys(z, t, labels, *call.keyed)])
+    if o.get("aggregation") == "grouping" or views == 2:
+        return over_used([scale * loss(a, o) for a in anchors_of_views(z, t, labels, 0, 1, range(2, views))])
+    values, own = [], {}
+    for first in range(views):
+        for second in range(first + 1, views):
+            losses = [scale * loss(a, o) for a in anchors_of_views(z, t, labels, first, second)]
+            if not all(map(math.isnan, losses)):
+                values.append(over_used(losses)[0])
+            for place, one in enumerate(losses):
+                own.setdefault(((first, second)[place // len(z)], place % len(z)), []).append(one)
+    per_anchor = []
+    for v in range(views):
+        for i in range(len(z)):
+            there = [one for one in own[v, i] if not math.isnan(one)]
+            per_anchor.append(mean(there) if there else NAN)
+    return mean(values), per_anchor
+
+
+@objective(over_anchors)
 def infonce(a, o):
     return softplus(log_sum(a.true if o["drop_false_negatives"] else a.negatives) - a.positives[0])
 
 
+@objective(over_anchors)
 def unbiased(a, o):
     if not a.true:
         return NAN
@@ -84,6 +139,7 @@ def unbiased(a, o):
     return softplus(log_sum(a.true) + math.log(factor) - a.positives[0])
 
 
+@objective(over_anchors)
 def eps_infonce(a, o):
     if math.isinf(o["epsilon"]) and not a.n:
         return 0.0
@@ -108,10 +164,12 @@ def estimated(a, s_sum, o):
     return math.log((p + a.n * g) / p)
 
 
+@objective(over_anchors)
 def debiased_negatives(a, o):
     return estimated(a, sum(map(math.exp, a.true if o["drop_false_negatives"] else a.negatives)), o)
 
 
+@objective(over_anchors)
 def debiased_positives(a, o):
     if not a.n:
         return 0.0
@@ -134,6 +192,7 @@ def debiased_positives(a, o):
     return math.log((num + n * tau_plus * of_negatives) / num)
 
 
+@objective(over_anchors)
 def hard_negatives(a, o):
     if not a.n:
         return 0.0
@@ -141,6 +200,7 @@ def hard_negatives(a, o):
     return estimated(a, a.n * sum(w * math.exp(s) for w, s in zip(weights, a.negatives)) / sum(weights), o)
 
 
+@objective(over_anchors)
 def bayesian(a, o):
     if not a.n:
         return 0.0
@@ -166,66 +226,13 @@ def bayesian(a, o):
     return softplus(log_sum(s + math.log(w) for s, w in zip(a.negatives, weights) if w > 0) - a.positives[0])
 
 
-LABEL_FREE = {f.__name__: f for f in (infonce, unbiased, eps_infonce, debiased_negatives, debiased_positives, hard_negatives, bayesian)}
-
-
-def combined(parts, mix):
-    (a, of_a), (b, of_b) = parts
+@objective(as_it_is)
+def combined_debiased(o, call):
+    mix = o["mix"]
+    if mix in (0, 1):
+        return over_anchors(debiased_negatives if mix == 1 else debiased_positives, o, call)
+    (a, of_a), (b, of_b) = (over_anchors(part, o, call) for part in (debiased_negatives, debiased_positives))
     return mix * a + (1 - mix) * b, [mix * x + (1 - mix) * y for x, y in zip(of_a, of_b)]
-
-
-def label_free(name, o, z, labels=None, keyed=None):
-    """keyed: keys, ids, key_ids, key_labels, positives."""
-    if name == "combined_debiased":
-        if o["mix"] in (0, 1):
-            return label_free("debiased_negatives" if o["mix"] == 1 else "debiased_positives", o, z, labels, keyed)
-        return combined([label_free(part, o, z, labels, keyed) for part in ("debiased_negatives", "debiased_positives")], o["mix"])
-    loss, t, views = LABEL_FREE[name], o["temperature"], len(z[0])
-    scale = 1 if o["base_temperature"] == "none" else t / o["base_temperature"]
-    if keyed:
-        return over_used([scale * loss(a, o) for a in anchors_of_keys(z, t, labels, *keyed)])
-    if o.get("aggregation") == "grouping" or views == 2:
-        return over_used([scale * loss(a, o) for a in anchors_of_views(z, t, labels, 0, 1, range(2, views))])
-    values, own = [], {}
-    for first in range(views):
-        for second in range(first + 1, views):
-            losses = [scale * loss(a, o) for a in anchors_of_views(z, t, labels, first, second)]
-            if not all(map(math.isnan, losses)):
-                values.append(over_used(losses)[0])
-            for place, one in enumerate(losses):
-                own.setdefault(((first, second)[place // len(z)], place % len(z)), []).append(one)
-    per_anchor = []
-    for v in range(views):
-        for i in range(len(z)):
-            there = [one for one in own[v, i] if not math.isnan(one)]
-            per_anchor.append(mean(there) if there else NAN)
-    return mean(values), per_anchor
-
-
-def of_class(o, name, positives, negatives, itself):
-    """An anchor's loss, of s with its positives and negatives."""
-    if not positives:
-        return 0.0
-    others, epsilon = positives + negatives, o.get("epsilon", 0)
-    if name == "supcon":
-        if o["form"] == "in":
-            return log_sum(others) - (log_sum(positives) - math.log(len(positives)))
-        return log_sum(others) - mean(positives)
-    if math.isinf(epsilon) and not negatives and not (o.get("form") == "c" and o.get("log_eps", 0) > 0):
-        return 0.0
-    if name == "eps_supcon":
-        all_of_them = negatives if math.isinf(epsilon) else negatives + [s - epsilon for s in positives]
-        total = math.fsum(log_sum(all_of_them) - s + (epsilon if o["add_epsilon"] else 0) for s in positives)
-        return total / len(positives) if o["over_positives"] == "mean" else total
-    constant = log_sum(negatives + ([itself + math.log(o["log_eps"])] if o["log_eps"] else []))
-    form = o["form"]
-    if form == "in":
-        return log_sum([-math.log(len(positives)) - epsilon, log_sum(negatives) - log_sum(positives)])
-    terms = {"a": lambda: [log_add(log_sum(negatives) + log_sum(-s for s in positives), epsilon)],
-             "b": lambda: [log_add(s + log_sum(-p for p in positives), epsilon) for s in negatives],
-             "c": lambda: [log_add(constant - s, epsilon) for s in positives],
-             "d": lambda: [log_add(s - p, epsilon) for p in positives for s in negatives]}[form]()
-    return mean(terms) if o["over_positives"] == "mean" else math.fsum(terms)
 
 
 def rows_of(z):
@@ -236,15 +243,15 @@ def same(values, i, j):
     return values is not None and values[i] >= 0 and values[i] == values[j]
 
 
-def over_classes(name, o, z, labels=None, keyed=None):
-    t, out = o["temperature"], []
-    scale = 1 if o["base_temperature"] == "none" else t / o["base_temperature"]
+def over_classes(loss, o, call):
+    """loss(o, positives, negatives, itself): of an anchor's s with its positives, its negatives and itself."""
+    z, labels, t, scale, out = call.z, call.labels, o.get("temperature", 1), scale_of(o), []
     rows = rows_of(z)
     for a, (i, own) in enumerate(rows):
         known = labels is not None and labels[i] >= 0
         positives, negatives = [], []
-        if keyed:
-            keys, ids, key_ids, key_labels, _ = keyed
+        if call.keyed:
+            keys, ids, key_ids, key_labels, _ = call.keyed
             for j, key in enumerate(keys):
                 of_sample = key_ids is not None and key_ids[j] >= 0 and key_ids[j] == ids[i]
                 key_known = labels is not None and key_labels[j] >= 0
@@ -254,12 +261,46 @@ def over_classes(name, o, z, labels=None, keyed=None):
             for b, (j, other) in enumerate(rows):
                 if b != a:
                     (positives if i == j or same(labels, i, j) else negatives).append(dot(own, other) / t)
-        out.append(scale * of_class(o, name, positives, negatives, dot(own, own) / t))
+        out.append(scale * loss(o, positives, negatives, dot(own, own) / t))
     return over_used(out)
 
 
-def biascon(o, z, labels, bias):
-    t, rows, out = o["temperature"], rows_of(z), []
+@objective(over_classes)
+def supcon(o, positives, negatives, itself):
+    if not positives:
+        return 0.0
+    of_positives = log_sum(positives) - math.log(len(positives)) if o["form"] == "in" else mean(positives)
+    return log_sum(positives + negatives) - of_positives
+
+
+@objective(over_classes)
+def eps_supcon(o, positives, negatives, itself):
+    epsilon = o["epsilon"]
+    if not positives or (math.isinf(epsilon) and not negatives):
+        return 0.0
+    all_of_them = negatives if math.isinf(epsilon) else negatives + [s - epsilon for s in positives]
+    total = math.fsum(log_sum(all_of_them) - s + (epsilon if o["add_epsilon"] else 0) for s in positives)
+    return total / len(positives) if o["over_positives"] == "mean" else total
+
+
+@objective(over_classes)
+def eps_supinfonce(o, positives, negatives, itself):
+    epsilon, form = o["epsilon"], o["form"]
+    if not positives or (math.isinf(epsilon) and not negatives and not (form == "c" and o["log_eps"] > 0)):
+        return 0.0
+    constant = log_sum(negatives + ([itself + math.log(o["log_eps"])] if o["log_eps"] else []))
+    if form == "in":
+        return log_sum([-math.log(len(positives)) - epsilon, log_sum(negatives) - log_sum(positives)])
+    terms = {"a": lambda: [log_add(log_sum(negatives) + log_sum(-s for s in positives), epsilon)],
+             "b": lambda: [log_add(s + log_sum(-p for p in positives), epsilon) for s in negatives],
+             "c": lambda: [log_add(constant - s, epsilon) for s in positives],
+             "d": lambda: [log_add(s - p, epsilon) for p in positives for s in negatives]}[form]()
+    return mean(terms) if o["over_positives"] == "mean" else math.fsum(terms)
+
+
+@objective(as_it_is)
+def biascon(o, call):
+    t, labels, bias, rows, out = o["temperature"], call.labels, call.bias, rows_of(call.z), []
     for a, (i, own) in enumerate(rows):
         others = [dot(own, other) / t for b, (_, other) in enumerate(rows) if b != a]
         positives = [dot(own, other) / t for j, other in rows if i != j and same(labels, i, j) and not same(bias, i, j)]
@@ -267,9 +308,10 @@ def biascon(o, z, labels, bias):
     return over_used(out)
 
 
-def softcon(o, z, labels, features):
-    unit = [[x / math.sqrt(dot(g, g)) for x in g] for g in features]
-    t, rows, out = o["temperature"], rows_of(z), []
+@objective(as_it_is)
+def softcon(o, call):
+    unit = [[x / math.sqrt(dot(g, g)) for x in g] for g in call.weights]
+    t, labels, rows, out = o["temperature"], call.labels, rows_of(call.z), []
     for a, (i, own) in enumerate(rows):
         others = [dot(own, other) / t for b, (_, other) in enumerate(rows) if b != a]
         weighted = [(1 - dot(unit[i], unit[j]), dot(own, other) / t) for j, other in rows if i != j and same(labels, i, j)]
@@ -278,8 +320,10 @@ def softcon(o, z, labels, features):
     return over_used(out)
 
 
-def fairkl(o, z, labels, bias, features=None):
-    rows = [(i, row) for i, row in rows_of(z) if labels[i] >= 0 and (features is not None or bias[i] >= 0)]
+@objective(as_it_is)
+def fairkl(o, call):
+    labels, bias, features = call.labels, call.bias, call.weights
+    rows = [(i, row) for i, row in rows_of(call.z) if labels[i] >= 0 and (features is not None or bias[i] >= 0)]
     unit = features and [[x / math.sqrt(dot(g, g)) for x in g] for g in features]
     n, mode, by_anchor = len(rows), o["mode"], o["pooling"] == "anchor"
     zero = o["empty"] == "zero" or (o["empty"] == "auto" and mode == "authors")
@@ -331,8 +375,9 @@ def fairkl(o, z, labels, bias, features=None):
     return total, None
 
 
-def end(o, z, labels, bias):
-    rows = rows_of(z)
+@objective(as_it_is)
+def end(o, call):
+    labels, bias, rows = call.labels, call.bias, rows_of(call.z)
     of_bias, across = {}, []
     count = 0
     for b, (j, later) in enumerate(rows):
@@ -349,36 +394,42 @@ def end(o, z, labels, bias):
     return o["alpha"] * perpendicular + o["beta"] * parallel, None
 
 
-def on_logits(name, o, logits, labels, bias=None):
+def over_logits(loss, o, call):
+    """loss(o, row, label): of a sample's logits."""
+    return over_used([loss(o, row, label) if label >= 0 else NAN for row, label in zip(call.z, call.labels)])
+
+
+@objective(over_logits)
+def cross_entropy(o, row, label):
+    return log_sum(row) - row[label]
+
+
+@objective(over_logits)
+def generalized_cross_entropy(o, row, label):
+    log_p, q = row[label] - log_sum(row), o["q"]
+    p = math.exp(log_p)
+    return (1 - p**q) / q if o["form"] == "standard" else -q * p**q * log_p
+
+
+@objective(over_logits)
+def large_margin_softmax(o, row, label):
+    plain, m = row[label], o["margin"]
+    theta = math.acos(plain / o["scale"])
+    k = math.floor(theta * m / math.pi)
+    lowered = (o["blend"] * plain + o["scale"] * ((-1)**k * math.cos(m * theta) - 2 * k)) / (1 + o["blend"])
+    return cross_entropy(o, [lowered if c == label else x for c, x in enumerate(row)], label)
+
+
+@objective(as_it_is)
+def bias_balanced(o, call):
     out = []
-    for i, row in enumerate(logits):
-        if labels[i] < 0 or (name == "bias_balanced" and bias[i] < 0):
-            out.append(NAN)
-            continue
-        if name == "bias_balanced":
-            alike = [y for y, b in zip(labels, bias) if b == bias[i] and y >= 0]
-            row = [x + math.log(alike.count(c) / len(alike) + 1e-9) for c, x in enumerate(row)]
-        if name == "large_margin_softmax":
-            plain, m = row[labels[i]], o["margin"]
-            theta = math.acos(plain / o["scale"])
-            k = math.floor(theta * m / math.pi)
-            lowered = o["scale"] * ((-1)**k * math.cos(m * theta) - 2 * k)
-            row = [(o["blend"] * plain + lowered) / (1 + o["blend"]) if c == labels[i] else x for c, x in enumerate(row)]
-        log_p = row[labels[i]] - log_sum(row)
-        q, p = o.get("q"), math.exp(log_p)
-        out.append(-log_p if name != "generalized_cross_entropy" else (1 - p**q) / q if o["form"] == "standard" else -q * p**q * log_p)
+    for row, label, bias in zip(call.z, call.labels, call.bias):
+        alike = [y for y, b in zip(call.labels, call.bias) if b == bias and y >= 0]
+        known = label >= 0 and bias >= 0
+        out.append(cross_entropy(o, [x + math.log(alike.count(c) / len(alike) + 1e-9) for c, x in enumerate(row)], label) if known else NAN)
     return over_used(out)
 
 
 def evaluated(entry, o, z, labels=None, bias=None, weights=None, keyed=None):
     """Of lists. The entry is the objective's of the table, o its resolved options."""
-    name = entry["name"]
-    if entry["kind"] == "logits":
-        return on_logits(name, o, z, labels, bias)
-    if name in ("fairkl", "end"):
-        return fairkl(o, z, labels, bias, weights) if name == "fairkl" else end(o, z, labels, bias)
-    if name in ("biascon", "softcon"):
-        return biascon(o, z, labels, bias) if name == "biascon" else softcon(o, z, labels, weights)
-    if name in ("supcon", "eps_supcon", "eps_supinfonce"):
-        return over_classes(name, o, z, labels, keyed)
-    return label_free(name, o, z, labels, keyed)
+    return OBJECTIVES[entry["name"]](o, Call(z, labels, bias, weights, keyed))

@@ -17,7 +17,7 @@ def _every(**choices):
     return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
 
 
-SETTINGS = {
+CHOSEN = {
     "infonce": [{}, {"temperature": 0.07}, {"drop_false_negatives": True}, {"base_temperature": 0.07}],
     "unbiased": [{}, {"negatives": "drop"}],
     "debiased_negatives": _every(clamp=("floor", "fallback", "positive", "none"), tau_plus=(0.1, 0.4), aggregation=("grouping", "pairs"))
@@ -40,12 +40,12 @@ SETTINGS = {
     + _every(mode=("mean", "stats", "kl", "jeffreys", "lognormal"), pooling=("anchor",), empty=("skip", "zero"))
     + [{}, {"pooling": "anchor"}, {"mode": "stats", "kld": 0.3}, {"kld": 0}, {"variant": "paper"}, {"variant": "authors"}],
     "end": [{}, {"full_pairs": True}, {"alpha": 2, "beta": 0.5}],
-    "cross_entropy": [{}],
     "generalized_cross_entropy": [{}, {"form": "lff"}, {"q": 1}],
-    "bias_balanced": [{}],
     "large_margin_softmax": [{}, {"margin": 1}, {"margin": 4, "scale": 6}, {"margin": 3, "blend": 0.5}, {"variant": "paper"}],
 }
-NAMES = list(SETTINGS)
+NAMES = list(TABLE)
+SETTINGS = {name: CHOSEN.get(name, [{}]) for name in NAMES}  # an objective without options, or one that is new, as it is
+assert not CHOSEN.keys() - TABLE.keys(), "settings of no objective"
 KEYED = [name for name in NAMES if TABLE[name]["takes_keys"]]
 LABELS, BIAS = [0, 1, -1, 0, 1, 2, 0], [0, 0, 1, 1, -1, 0, 0]
 

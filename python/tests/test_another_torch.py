@@ -64,7 +64,7 @@ def test_one_warning_says_what_is_lost(without):
 
 
 def test_all_losses_and_measures_are_those_of_this_half(without):
-    assert list(without["values"]) == NAMES and len(NAMES) == 19
+    assert list(without["values"]) == NAMES
     for name, (value, norm) in without["values"].items():
         z, *rest = arguments_of(name)
         expected = called(loss_of(name), name, z, *rest)
@@ -79,7 +79,7 @@ def test_the_tile_engine_is_refused_with_its_reason(without):
 
 def test_the_engine_can_be_hidden():
     hidden = found(PACKAGE.parent, DEBIAS_ENGINE="none")
-    assert hidden["about"]["backend"] == "plain" and len(hidden["values"]) == 19
+    assert hidden["about"]["backend"] == "plain" and list(hidden["values"]) == NAMES
     message, = hidden["warnings"]
     assert message.startswith("debias: DEBIAS_ENGINE is none")
     done = subprocess.run([sys.executable, "-c", "import debias"], capture_output=True, text=True, cwd=PACKAGE.parent,
