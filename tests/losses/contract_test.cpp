@@ -25,7 +25,7 @@ class Contract : public testing::TestWithParam<std::string> {
         .z = entry().kind == InputKind::kLogits ? at::randn({kSamples, 4}, at::kDouble) : random_embeddings(kSamples, view_count, 5, seed),
         .labels = integers({0, 1, 2, 0, 1, 0}),
         .bias = integers({0, 0, 1, 1, 0, 1})};
-    if (GetParam() == "softcon") made.weights = random_embeddings(kSamples, 1, 3, 9).squeeze(1);
+    if (entry().needs_bias_features) made.weights = random_embeddings(kSamples, 1, 3, 9).squeeze(1);
     return made;
   }
   ObjectiveInput input() const { return input(views()); }

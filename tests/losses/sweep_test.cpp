@@ -7,6 +7,8 @@
 // given to rank weights, and a value is compared where both engines clamp the same anchors.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
 #include "tests/support/embeddings.h"
@@ -89,13 +91,16 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
   double worst_value = 0, worst_gradient = 0, worst_half = 0, worst_half_gradient = 0;
   for (const auto& entry : objective_registry()) {
     if (!has_fused_engine(entry) || entry.kind != InputKind::kPairs) continue;
+    const bool has_temperature = std::ranges::find(entry.options, "temperature", &OptionSpec::name) != entry.options.end();
     at::manual_seed(7);
     for (const Case& c : cases(entry)) {
       const std::string what = fmt::format("{}: B {}, V {}, D {}, t {}, rows {}", entry.name, c.samples, c.views, c.dim, c.temperature,
                                            static_cast<int>(c.rows));
-      const auto objective = entry.make(parse_yaml(fmt::format("{{temperature: {}}}", c.temperature), "term"), {});
+      Config term = Config::map();
+      if (has_temperature) term.set("temperature", Config::number(c.temperature));
+      const auto objective = entry.make(term, {});
       ObjectiveInput input = {.labels = at::randint(c.classes, {c.samples}, at::kLong), .bias = at::randint(3, {c.samples}, at::kLong)};
-      if (entry.name == "softcon") input.weights = at::randn({c.samples, 4}, at::kDouble);
+      if (entry.needs_bias_features) input.weights = at::randn({c.samples, 4}, at::kDouble);
       const at::Tensor z = embeddings(c).to(at::kFloat);
       const Outcome fused = evaluate(*objective, input, z, Engine::kFused),
                     dense = evaluate(*objective, input, z.to(at::kDouble), Engine::kDense);

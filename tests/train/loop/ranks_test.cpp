@@ -160,7 +160,7 @@ TEST_P(EveryObjectiveOnRanks, IsThatOfOneProcessInParts) {
   Config root = parts_of(16, 1);
   const auto& registry = objective_registry();
   const auto entry = std::find_if(registry.begin(), registry.end(), [](const auto& one) { return one.name == GetParam(); });
-  root.assign("objective={name: " + entry->name + (entry->name == "softcon" ? ", bias_features: " + bias_file(folder) : "") + "}");
+  root.assign("objective={name: " + entry->name + (entry->needs_bias_features ? ", bias_features: " + bias_file(folder) : "") + "}");
   if (entry->kind == InputKind::kLogits) root.assign("classifier={name: linear, gradient: flow}");
   expect_ranks_are_parts(root, 2);
 }

@@ -37,7 +37,7 @@ TEST_P(EveryObjective, TrainsAndLeavesItsDiagnostics) {
   ASSERT_NE(entry, nullptr);
   Config root = changed(small_config(folder.path() + "/run"),
                         {"train.epochs=1", "objective={name: " + entry->name +
-                                               (entry->name == "softcon" ? ", bias_features: " + bias_features(folder) : "") + "}"});
+                                               (entry->needs_bias_features ? ", bias_features: " + bias_features(folder) : "") + "}"});
   if (entry->kind == InputKind::kLogits) root.assign("classifier={name: linear, gradient: flow}");
   train(input_for(root));
 

@@ -172,19 +172,19 @@ class OwnLossRows : public testing::TestWithParam<std::string> {
  protected:
   static constexpr int64_t kSamples = 14;
 
+  static const ObjectiveEntry& entry() { return find_entry(objective_registry(), GetParam(), "objective"); }
+
   static ObjectiveInput input_of(const at::Tensor& z, const RowShare* share) {
     ObjectiveInput input = {.z = z,
                             .labels = at::arange(kSamples, at::kLong).remainder(3),
                             .bias = at::arange(kSamples, at::kLong).div(2, "floor").remainder(2)};
-    if (GetParam() == "softcon") input.weights = ripples({kSamples, 3}, 0.7) + 1.1;  // no draws on ranks' threads
+    if (entry().needs_bias_features) input.weights = ripples({kSamples, 3}, 0.7) + 1.1;  // no draws on ranks' threads
     input.engine = Engine::kBlocked;
     input.memory_budget = 4 * 5 * 2 * kSamples * static_cast<int64_t>(sizeof(float));
     input.row_share = share;
     return input;
   }
-  static at::Tensor loss(const ObjectiveInput& input) {
-    return (*find_entry(objective_registry(), GetParam(), "objective").make(parse_yaml("{}", "term"), {}))(input).value;
-  }
+  static at::Tensor loss(const ObjectiveInput& input) { return (*entry().make(parse_yaml("{}", "term"), {}))(input).value; }
 };
 
 TEST_P(OwnLossRows, HaveTheLossAndTheGradientOfAll) {
