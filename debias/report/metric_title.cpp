@@ -60,7 +60,7 @@ MetricTitle MetricTitles::of(const std::string& metric) const {
   }
   const auto place = static_cast<int>(found - known_.begin());
   if (found == known_.end()) return {.title = name, .place = place};
-  return {term + title_of_setting(*found, name), found->better, found->unit, place, found->chance, found->of_predictions};
+  return {term + title_of_setting(*found, name), found->better, found->unit, place, found->chance, found->of_predictions, found->of_batch};
 }
 
 bool MetricTitles::lower_is_better(const std::string& metric) const {

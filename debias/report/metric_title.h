@@ -15,6 +15,7 @@ struct MetricTitle {
   int place = 0;                         // in a table: lower ones first
   std::vector<std::string> chance = {};  // as Metric::chance
   bool of_predictions = false;           // as Metric::of_predictions
+  bool of_batch = false;                 // as Metric::of_batch
 };
 
 // "test.knn_acc1" -> "test" and "knn_acc1"; a name without one of the splits train, valid and test before its first dot has none.

@@ -15,7 +15,12 @@ const OptionTable<NeighboursOptions>& NeighboursOptions::table() {
 }
 
 std::vector<Metric> neighbours_metrics() {
-  return {{"neighbour_acc", "neighbour accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol}};
+  return {{.name = "neighbour_acc",
+           .title = "neighbour accuracy",
+           .unit = Unit::kShare,
+           .better = Better::kHigher,
+           .standing = Standing::kProtocol,
+           .of_batch = true}};
 }
 
 EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const NeighboursOptions& given, Progress& progress) {

@@ -326,7 +326,7 @@ std::string other_data(const RunRecord& run, const EvaluationRecord* evaluation,
 }
 
 std::string evaluated_batch(const RunRecord& run, const std::string& metric) {
-  return split_of(metric).name == "neighbour_acc" ? run.recipe.batch_size : "";
+  return run.titles->of(metric).of_batch ? run.recipe.batch_size : "";
 }
 
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading) {

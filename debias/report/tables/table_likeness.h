@@ -36,8 +36,8 @@ bool are_evaluated_alike(const EvaluationRecord* a, const EvaluationRecord* b, c
 // run's, as training (null) does.
 std::string other_data(const RunRecord& run, const EvaluationRecord* evaluation, const std::string& metric);
 
-// `train.batch_size` of a run, if the metric depends on it: neighbours are searched among the sentences of a batch, and a larger
-// one has more to mistake for them. "" for other metrics.
+// `train.batch_size` of a run, if the metric depends on it (Metric::of_batch): neighbours are searched among the sentences of a batch, and
+// a larger one has more to mistake for them. "" for other metrics.
 std::string evaluated_batch(const RunRecord& run, const std::string& metric);
 
 }  // namespace debias
