@@ -23,8 +23,13 @@ struct FoldedLayer {
   double bound(double input) const { return gain * input + offset; }
 };
 
+struct PackedLinear {
+  at::Tensor weight, bias;  // of one type
+};
+
 struct KeptWeights::Table {
   std::map<std::pair<const void*, at::ScalarType>, FoldedLayer> layers;
+  std::map<std::pair<const void*, at::ScalarType>, PackedLinear> linears;
 };
 
 namespace {
@@ -37,14 +42,16 @@ constexpr double kLargestSum = 1e38;      // below the largest float32 and bfloa
 constexpr double kRoundingFactor = 1.02;  // of a sum in bfloat16 over its bound
 
 struct Operators {
-  std::optional<c10::OperatorHandle> plain, with_sum, packed;
+  std::optional<c10::OperatorHandle> plain, with_sum, packed, linear, packed_linear;
 };
 
 // Operators of torch's compiler for the CPU; a build without oneDNN lacks them.
 const Operators& operators() {
   static const Operators found = {c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""}),
                                   c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", "binary"}),
-                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_convolution_weight", ""})};
+                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_convolution_weight", ""}),
+                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""}),
+                                  c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""})};
   return found;
 }
 
@@ -54,13 +61,15 @@ at::ScalarType type_of(const at::Tensor& x) {
 
 bool can_multiply(at::ScalarType type) { return type == at::kFloat || (type == at::kBFloat16 && at::cpu::is_avx512_vnni_supported()); }
 
+bool evaluates(const at::Tensor& x) {
+  return !at::GradMode::is_enabled() && x.is_cpu() && x.numel() > 0 && can_multiply(type_of(x)) && at::globalContext().userEnabledMkldnn();
+}
+
 bool applies(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm, const at::Tensor& x) {
   const auto* padding = std::get_if<torch::ExpandingArray<2>>(&convolution.options.padding());
-  return !norm.is_training() && !at::GradMode::is_enabled() && x.is_cpu() && x.numel() > 0 && can_multiply(type_of(x)) &&
-         convolution.weight.scalar_type() == at::kFloat && !convolution.bias.defined() && norm.running_mean.defined() &&
-         norm.weight.defined() && norm.weight.scalar_type() == at::kFloat && padding != nullptr &&
-         std::holds_alternative<torch::enumtype::kZeros>(convolution.options.padding_mode()) && at::globalContext().userEnabledMkldnn() &&
-         operators().plain && operators().with_sum;
+  return evaluates(x) && !norm.is_training() && convolution.weight.scalar_type() == at::kFloat && !convolution.bias.defined() &&
+         norm.running_mean.defined() && norm.weight.defined() && norm.weight.scalar_type() == at::kFloat && padding != nullptr &&
+         std::holds_alternative<torch::enumtype::kZeros>(convolution.options.padding_mode()) && operators().plain && operators().with_sum;
 }
 
 std::vector<int64_t> numbers(const torch::ExpandingArray<2>& array) { return {array->begin(), array->end()}; }
@@ -112,6 +121,20 @@ at::Tensor convolved_with(const at::Tensor& residual, const FoldedLayer& layer, 
   return called(*operators().with_sum,
                 {x.to(type), residual.to(type), layer.weight, layer.bias, layer.padding, layer.stride, layer.dilation, layer.groups, "add",
                  c10::IValue(), rectified ? c10::IValue("relu") : c10::IValue(), Scalars(), c10::IValue()});
+}
+
+PackedLinear linear_for(const torch::nn::LinearImpl& linear, const at::Tensor& x) {
+  const at::ScalarType type = type_of(x);
+  const auto typed = [&] { return PackedLinear{linear.weight.to(type), linear.bias.to(type)}; };
+  if (kept == nullptr) return typed();
+  const auto [place, is_new] = kept->linears.try_emplace({&linear, type});
+  if (is_new) {
+    place->second = typed();
+    if (operators().packed_linear) {
+      place->second.weight = called(*operators().packed_linear, {place->second.weight, x.numel() / x.size(-1)});
+    }
+  }
+  return place->second;
 }
 
 double measured(const at::Tensor& x) {  // NaN if one is there
@@ -170,6 +193,13 @@ BoundedBranches normalised_convolution_branches(torch::nn::Conv2d& convolution, 
                                                 const AfterNorm& after, double residual_bound) {
   if (const auto y = folded_convolution(*convolution, *norm, x, after, residual_bound)) return {{y->values, y->values}, y->bound};
   return {normalised_branches(*norm, convolution(x.values), after)};
+}
+
+std::optional<at::Tensor> packed_linear(const torch::nn::LinearImpl& linear, const at::Tensor& x, AfterLinear after) {
+  if (!evaluates(x) || linear.weight.scalar_type() != at::kFloat || !linear.bias.defined() || !operators().linear) return std::nullopt;
+  const PackedLinear layer = linear_for(linear, x);
+  const char* activation = after == AfterLinear::kGelu ? "gelu" : "none";
+  return called(*operators().linear, {x.to(layer.bias.scalar_type()), layer.weight, layer.bias, activation, Scalars(), "none"});
 }
 
 }  // namespace debias

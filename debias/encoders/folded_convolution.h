@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <limits>
 #include <memory>
@@ -26,7 +27,8 @@ struct BoundedMap {
   double bound = std::numeric_limits<double>::infinity();  // of |values|; infinity: unknown, and measured where it matters
 };
 
-// While it lives, this thread keeps the folded weights of each layer, packed for oneDNN. The weights must not change meanwhile.
+// While it lives, this thread keeps the folded weights of each convolution and the weights of each linear layer, packed for oneDNN. The
+// weights must not change meanwhile.
 class KeptWeights {
  public:
   KeptWeights();
@@ -61,5 +63,10 @@ struct BoundedBranches {
 };
 BoundedBranches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x,
                                                 const AfterNorm& after, double residual_bound = std::numeric_limits<double>::infinity());
+
+// A linear layer, and GELU behind it, in one call of oneDNN, which keeps what is not finite. Nothing if a gradient is requested, on another
+// device, for other types than float32 and bfloat16, for a layer without a bias, for torch without oneDNN.
+enum class AfterLinear { kNone, kGelu };
+std::optional<at::Tensor> packed_linear(const torch::nn::LinearImpl& linear, const at::Tensor& x, AfterLinear after);
 
 }  // namespace debias

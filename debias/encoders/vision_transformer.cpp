@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/written_section.h"
 
@@ -22,6 +23,14 @@ constexpr uint64_t kFirstTable = uint64_t{1} << 32;  // of the streams of initia
 
 torch::nn::LayerNorm vit_norm() { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({kVitWidth}).eps(1e-6)); }
 
+at::Tensor through(torch::nn::Linear& linear, const at::Tensor& x, AfterLinear after = AfterLinear::kNone) {
+  if (const auto y = packed_linear(*linear, x, after)) return *y;
+  return after == AfterLinear::kGelu ? at::gelu(linear(x)) : linear(x);
+}
+
+// In place if no gradient is requested.
+at::Tensor sum(at::Tensor x, const at::Tensor& y) { return at::GradMode::is_enabled() ? x + y : x.add_(y.to(x.scalar_type())); }
+
 class VitAttention : public torch::nn::Module {
  public:
   VitAttention()
@@ -29,9 +38,9 @@ class VitAttention : public torch::nn::Module {
         proj_(register_module("proj", torch::nn::Linear(kVitWidth, kVitWidth))) {}
 
   torch::Tensor forward(const torch::Tensor& x) {  // [N, T, width]
-    const torch::Tensor parts = qkv_(x).unflatten(2, {3, kVitHeads, kVitWidth / kVitHeads}).permute({2, 0, 3, 1, 4});
+    const torch::Tensor parts = through(qkv_, x).unflatten(2, {3, kVitHeads, kVitWidth / kVitHeads}).permute({2, 0, 3, 1, 4});
     const torch::Tensor y = at::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
-    return proj_(y.transpose(1, 2).flatten(2));
+    return through(proj_, y.transpose(1, 2).flatten(2));
   }
 
  private:
@@ -44,7 +53,7 @@ class VitMlp : public torch::nn::Module {
       : fc1_(register_module("fc1", torch::nn::Linear(kVitWidth, kVitHidden))),
         fc2_(register_module("fc2", torch::nn::Linear(kVitHidden, kVitWidth))) {}
 
-  torch::Tensor forward(const torch::Tensor& x) { return fc2_(at::gelu(fc1_(x))); }
+  torch::Tensor forward(const torch::Tensor& x) { return through(fc2_, through(fc1_, x, AfterLinear::kGelu)); }
 
  private:
   torch::nn::Linear fc1_, fc2_;
@@ -59,8 +68,8 @@ class VitBlock : public torch::nn::Module {
         mlp_(register_module("mlp", std::make_shared<VitMlp>())) {}
 
   torch::Tensor forward(const torch::Tensor& x) {
-    const torch::Tensor y = x + attention_->forward(norm1_(x));
-    return y + mlp_->forward(norm2_(y));
+    const torch::Tensor y = sum(x, attention_->forward(norm1_(x)));
+    return sum(y, mlp_->forward(norm2_(y)));
   }
 
  private:

@@ -174,6 +174,34 @@ TEST(FoldedConvolution, AppliesWhereNothingElseDependsOnTheLayers) {
   EXPECT_FALSE(folded_convolution(*convolution, *norm, {x}));
 }
 
+TEST(PackedLinear, IsTheLayerAndItsActivation) {
+  torch::nn::Linear layer(20, 12), without_bias(torch::nn::LinearOptions(20, 12).bias(false));
+  at::Tensor x = waves({3, 5, 20}, 0.21);
+  EXPECT_FALSE(packed_linear(*layer, x, AfterLinear::kNone));  // a gradient may be asked for
+  const at::NoGradGuard no_grad;
+  EXPECT_FALSE(packed_linear(*without_bias, x, AfterLinear::kNone));
+  EXPECT_FALSE(packed_linear(*layer, x.to(at::kDouble), AfterLinear::kNone));
+  x[1][2][3] = std::nan("");
+  x[2][0][1] = std::numeric_limits<float>::infinity();
+  const at::Tensor plain = layer(x), expected = at::gelu(plain);
+  const KeptWeights kept;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(at::allclose(*packed_linear(*layer, x, AfterLinear::kNone), plain, 1e-5, 1e-6, /*equal_nan=*/true));
+    EXPECT_TRUE(at::allclose(*packed_linear(*layer, x, AfterLinear::kGelu), expected, 1e-5, 1e-6, /*equal_nan=*/true));
+    EXPECT_TRUE(at::allclose(*packed_linear(*layer, x[0], AfterLinear::kGelu), expected[0], 1e-5, 1e-6));
+  }
+}
+
+TEST(PackedLinear, GivesTheFeaturesOfAVisionTransformer) {
+  const auto encoder = read_encoder(parse_yaml("{name: vit_small, size: 32}", "r.yaml")).make(3, 1);
+  encoder->eval();
+  const at::Tensor images = waves({3, 3, 32, 32}, 0.013), before = images.clone(), expected = encoder->forward(images).detach();
+  const at::NoGradGuard no_grad;
+  const KeptWeights kept;
+  for (int i = 0; i < 2; ++i) EXPECT_LT((encoder->forward(images) - expected).abs().max().item<double>(), 1e-4);
+  EXPECT_TRUE(images.equal(before));
+}
+
 TEST(FoldedConvolution, CarriesABoundOfWhatItGives) {
   torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(3, 5, 3).padding(1).bias(false));
   torch::nn::BatchNorm2d norm(5);
