@@ -29,7 +29,8 @@ class GatheredRows : public testing::TestWithParam<std::string> {
   at::Tensor loss(const at::Tensor& z) const {
     ObjectiveInput input = {
         .z = z, .labels = at::arange(kRows, at::kLong).remainder(3), .bias = at::arange(kRows, at::kLong).div(2, "floor").remainder(2)};
-    if (entry().needs_bias_features) input.weights = at::sin(at::arange(kRows * 3, at::kFloat)).view({kRows, 3}) + 1.1;  // on ranks' threads
+    if (entry().needs_bias_features)
+      input.weights = at::sin(at::arange(kRows * 3, at::kFloat)).view({kRows, 3}) + 1.1;  // on ranks' threads
     return (*entry().make(parse_yaml("{}", "term"), {}))(input).value;
   }
 };
