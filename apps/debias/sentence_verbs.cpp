@@ -65,7 +65,7 @@ std::string list_of(const std::vector<double>& values) {
 std::string table_of(const EvaluationRecord& record) {
   std::string table;
   for (const auto& [metric, value] : record.metrics) {
-    const auto task = std::ranges::find_if(record.tasks, [&](const EvaluatedTask& one) { return one.has(metric); });
+    const auto task = std::ranges::find_if(record.tasks, [&name = metric](const EvaluatedTask& one) { return one.has(name); });
     const auto& [low, high] = record.intervals.at(metric);
     table += fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} evaluated, most frequent class {:.2f}, C {}\n", metric, 100 * value,
                          100 * low, 100 * high, task->evaluated, 100 * task->majority, list_of(task->C));
