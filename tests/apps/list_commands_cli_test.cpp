@@ -57,15 +57,19 @@ TEST(ListCommands, HelpOfEachShowsWhatIsListedOnAScreen) {
   const std::set<std::string> short_ones = {"data",  "data list", "data check",     "data make", "data export",
                                             "embed", "eval",      "eval sentences", "report"};
   const std::set<std::string> with_example = {"", "checkpoint", "init", "list", "loss", "train"};
+  for (const std::set<std::string>& named : {short_ones, with_example}) {
+    EXPECT_THAT(names(listed("commands")), testing::IsSupersetOf(named));
+  }
   for (const auto& command : listed("commands")) {
     std::vector<std::string> words = words_of(command.at("name"));
+    const std::string example = "Example: debias" + (words.empty() ? "" : " " + words.front());
     words.push_back("--help");
     const ProcessResult help = run_debias(words);
     EXPECT_EQ(help.exit, 0) << command;
     const bool is_short = short_ones.contains(command.at("name"));
     EXPECT_LE(times("\n", help.out), is_short ? 24u : 40u) << command.at("name");
     if (is_short || with_example.contains(command.at("name"))) {
-      EXPECT_THAT(help.out, HasSubstr("Example: debias")) << command.at("name");
+      EXPECT_THAT(help.out, HasSubstr(example)) << command.at("name");
     }
     EXPECT_THAT(help.out, HasSubstr(command.at("summary").get<std::string>()));
     EXPECT_FALSE(command.at("summary").get<std::string>().empty()) << command.at("name");

@@ -111,6 +111,20 @@ TEST_F(LossCli, EveryObjectiveItsAliasesAndOptions) {
   }
 }
 
+TEST_F(LossCli, SettingsOfTheCommandHaveTheirPublishedEffect) {
+  write_integers("b.npy", {0, 1, 0, 1});
+  const auto value = [&](const std::string& objective, std::vector<std::string> settings) {
+    std::vector<std::string> words = {"--labels", folder_ / "y.npy", "--bias", folder_ / "b.npy"};
+    for (const auto& setting : settings) words.insert(words.end(), {"--set", setting});
+    return json(objective, words)["loss"].get<double>();
+  };
+  EXPECT_NEAR(value("bayesian", {"form=paper", "alpha=0.9", "beta=1"}), 1.063618590, 1e-8);
+  EXPECT_NEAR(value("end", {"alpha=1", "beta=0"}), 0.161039999, 1e-8);
+  EXPECT_NEAR(value("end", {"alpha=0", "beta=1", "full_pairs=true"}), 0.364817927, 1e-8);
+  EXPECT_NEAR(value("fairkl", {"mode=kl"}), 2.479111290 + 0.769683533, 1e-8);
+  EXPECT_NEAR(value("eps_supinfonce", {"epsilon=inf"}), -4.863990576, 1e-8);
+}
+
 TEST_F(LossCli, LogitsTakeAPrior) {
   write("logits.npy", {1, -0.5, 0.25}, {1, 3});
   write("prior.npy", {0.7, 0.2, 0.1}, {3, 1});

@@ -1,9 +1,10 @@
-// Results are never written over what they are made from; more of it is in tests/faults/escapes.py.
+// Where results may go: the home folder, and never over what they are made from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "debias/core/npy.h"
 #include "tests/apps/process.h"
@@ -40,19 +41,38 @@ class OutputPath : public SharedFolder<OutputPath> {
     ASSERT_EQ(result.exit, 0) << result.err;
   }
 
-  // Refused by the name of `input`, whose bytes stay if it is a file.
+  // Refused by the name of `input`, whose bytes stay, or the paths below it.
   static void expect_refused(const std::string& input, const std::vector<std::string>& words) {
-    const auto bytes = [&input] { return fs::is_directory(input) ? std::string() : file_text(input); };
-    const std::string before = bytes();
+    const std::string before = contents(input);
     const ProcessResult result = run_debias(words);
     EXPECT_EQ(result.exit, 2) << testing::PrintToString(words) << result.out;
     EXPECT_THAT(result.err, HasSubstr(fs::path(input).filename().string())) << testing::PrintToString(words);
     EXPECT_THAT(result.err, testing::AnyOf(HasSubstr("would be written over its own input"), HasSubstr("inside the data folder"),
                                            HasSubstr("nothing is overwritten"), HasSubstr("which no export wrote"), HasSubstr("one file")))
         << testing::PrintToString(words);
-    EXPECT_TRUE(bytes() == before) << testing::PrintToString(words);
+    EXPECT_TRUE(contents(input) == before) << testing::PrintToString(words);
+  }
+
+  static std::string contents(const std::string& path) {
+    if (!fs::is_directory(path)) return file_text(path);
+    std::set<std::string> paths;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) paths.insert(entry.path());
+    return testing::PrintToString(paths);
   }
 };
+
+TEST_F(OutputPath, AnEmbeddingIsNotWrittenOverTheDataTheLabelsOrTheRun) {
+  const std::string run = path("run");
+  expect_refused(path("labels.csv"), {"embed", run, "--out", path("labels.csv")});
+  expect_refused(path("labels.csv"), {"embed", run, "--out", path("labels.npy")});
+  expect_refused(run + "/metrics.csv", {"embed", run, "--out", run + "/metrics"});
+  fs::create_symlink(run + "/checkpoints/last.safetensors", path("link.csv"));
+  expect_refused(path("link.csv"), {"embed", run, "--out", path("link.csv")});
+  fs::create_hard_link(run + "/checkpoints/last.safetensors", path("same.npy"));
+  expect_refused(path("same.npy"), {"embed", run, "--out", path("same.npy")});
+  expect_refused(path("same.npy"), {"embed", path("same.npy"), "--out", path("same.npy"), "--data", "glyphs", "size=16"});
+  expect_refused(path("data") + "/cat", {"embed", run, "--out", path("data") + "/cat/e.npy"});
+}
 
 TEST_F(OutputPath, PredictionsAreNotWrittenOverTheLabels) {
   const std::string labels = path("run") + "/evaluation/knn.csv";
@@ -78,11 +98,17 @@ TEST_F(OutputPath, GradientsAreNotWrittenOverWhatTheyAreOf) {
 
 TEST_F(OutputPath, NeitherPicturesNorRecipesAreWrittenOver) {
   const std::string picture = path("data") + "/cat/0.jpg";
+  expect_refused(picture, {"views", "apply", "--image", picture, "--out", picture, "resize: {size: 8}"});
+  expect_refused(picture, {"views", "show", "sim32", "--image", picture, "--out", picture});
   expect_refused(path("recipe.yaml"), {"views", "show", path("recipe.yaml"), "--image", picture, "--out", path("recipe.yaml")});
   expect_refused(path("data") + "/cat",
                  {"views", "show", "--data", "image_folder", "--root", path("data"), "--out", path("data") + "/cat/v.png"});
+  expect_refused(path("labels.csv"), {"init", path("data"), "--labels", path("labels.csv"), "--out", path("labels.csv")});
+  expect_refused(path("run") + "/checkpoints/last.safetensors", {"export", path("run"), "--out", path("run") + "/checkpoints"});
   expect_refused(path("labels.csv"), {"data", "export", "image_folder", "--root", path("data"), "labels=" + path("labels.csv"), "--out",
                                       path("x.npy"), "--labels", path("labels.csv")});
+  expect_refused(path("x.npy"),
+                 {"data", "export", "image_folder", "--root", path("data"), "--out", path("x.npy"), "--labels", path("x.npy")});
   fs::create_directories(path("frost"));
   expect_refused(path("frost"), {"data", "make", "corrupted_cifar10", "--root", path("cifar"), "frost=" + path("frost"), "--out",
                                  path("frost") + "/made"});
@@ -98,13 +124,33 @@ TEST_F(OutputPath, ARunIsNotPlannedAmongTheImages) {
   EXPECT_FALSE(fs::exists(path("data") + "/runs"));
 }
 
-TEST_F(OutputPath, ATildeIsTheHomeFolderForAnExportOfDataToo) {
+TEST_F(OutputPath, OverwritingARunDoesNotRemoveWhatItsRecipeReads) {
+  const std::string weights = path("run") + "/checkpoints/last.safetensors", before = file_text(weights);
+  const ProcessResult result =
+      run_debias({"train", path("recipe.yaml"), "output=" + path("run"), "encoder.weights=" + weights, "--overwrite"});
+  EXPECT_EQ(result.exit, 2) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("the recipe reads '" + weights + "' in it; choose another output"));
+  EXPECT_TRUE(file_text(weights) == before);
+}
+
+TEST_F(OutputPath, ATildeIsTheHomeFolderWhereNoShellHasSeenIt) {
   fs::create_directories(path("home"));
-  EXPECT_EQ(run({"env", "HOME=" + path("home"), debias_binary(), "data", "export", "glyphs", "size=16", "train_count=20", "--out=~/x.npy",
-                 "--labels=~/y.npy"})
-                .exit,
-            0);
-  EXPECT_TRUE(fs::exists(path("home/y.npy")));
+  const auto at_home = [](const std::vector<std::string>& words) {
+    return run(with({"env", "HOME=" + path("home"), fs::absolute(debias_binary()).string()}, words));
+  };
+  const ProcessResult trained = at_home({"train", path("recipe.yaml"), "output=~/runs/a"});
+  EXPECT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_TRUE(fs::exists(path("home") + "/runs/a/checkpoints/last.safetensors"));
+  EXPECT_THAT(file_text(path("home") + "/runs/a/config.yaml"), HasSubstr("output: " + path("home") + "/runs/a"));
+  EXPECT_EQ(at_home({"embed", path("run"), "--out=~/e.npy"}).exit, 0);
+  EXPECT_TRUE(fs::exists(path("home") + "/e.npy"));
+  EXPECT_EQ(at_home({"data", "export", "glyphs", "size=16", "train_count=20", "--out=~/x.npy", "--labels=~/y.npy"}).exit, 0);
+  EXPECT_TRUE(fs::exists(path("home") + "/y.npy"));
+  const ProcessResult other = at_home({"train", path("recipe.yaml"), "output=~root/runs/a"});
+  EXPECT_EQ(other.exit, 2);
+  EXPECT_THAT(other.err, HasSubstr("'~root/runs/a': the home folder of another user is not looked up"));
+  EXPECT_EQ(at_home({"embed", path("run"), "--out=~nobody/e.npy"}).exit, 2);
+  EXPECT_FALSE(fs::exists("~root") || fs::exists("~") || fs::exists("~nobody"));
 }
 
 }  // namespace output_path_test

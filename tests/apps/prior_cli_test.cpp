@@ -55,8 +55,12 @@ TEST(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {
       json_of(run_debias({"prior", "--embeddings", write_views(folder), "--labels", write_labels(folder, four_classes(200)), "--json"}));
   EXPECT_EQ(both["method"], "labels");
   EXPECT_NEAR(both["tau_plus"].get<double>(), 4.0 * 50 * 49 / (200 * 199), 1e-12);
+  EXPECT_LT(both["low"], both["tau_plus"]);
+  EXPECT_GT(both["high"], both["tau_plus"]);
   EXPECT_EQ(both["assumptions"].size(), 1u);
   EXPECT_EQ(both["other"]["method"], "views");
+  EXPECT_EQ(both["other"]["low"], 0);
+  EXPECT_GE(both["other"]["high"].get<double>(), 0.25);
   const Json views = json_of(run_debias({"prior", "--embeddings", write_views(folder), "--json"}));
   EXPECT_EQ(views, both["other"]);
   const ProcessResult text = run_debias({"prior", "--embeddings", write_views(folder)});

@@ -80,6 +80,8 @@ TEST_F(SentenceEvaluationCli, FindsNeighboursAsOftenAsTrainingDid) {
   const json record = json::parse(found.out)["protocols"]["neighbours"], trained = evaluated_in(path("run/evaluation/neighbours.json"));
   for (const char* key : {"metrics", "intervals", "counts", "options"}) EXPECT_EQ(record[key], trained[key]) << key;
   EXPECT_EQ(evaluated_in(path("again/evaluation/neighbours.json")), record);
+  const ProcessResult previous = run_debias({"eval", "neighbours", path("again"), "--checkpoint", "previous", "--json"});
+  EXPECT_EQ(json::parse(previous.out)["protocols"]["neighbours"]["checkpoint"], "previous.safetensors") << previous.err;
   const ProcessResult smaller = run_debias({"eval", "neighbours", path("again"), "batch_size=20", "--fail-if", "test.neighbour_acc<0.99"});
   EXPECT_EQ(smaller.exit, 1) << smaller.err;
   EXPECT_EQ(evaluated_in(path("again/evaluation/neighbours.json"))["options"]["batch_size"], 20);

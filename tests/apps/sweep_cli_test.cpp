@@ -170,8 +170,12 @@ TEST_F(SweepCommand, ADryRunSaysHowManyRunsAndHowLongAndWritesNothing) {
   const json plan = json::parse(result.out);
   ASSERT_EQ(plan["runs"].size(), 12u);
   const json checked = json::parse(run_debias(words(file(kTwelve), {"--check", "--json"})).out);
+  ASSERT_EQ(checked["runs"].size(), 12u);
   for (const json* found : {&plan, &checked}) {
-    for (const auto& run : found->at("runs")) EXPECT_EQ(run["recipe"]["output"], folder_ / "out/" + run["name"].get<std::string>());
+    for (const auto& run : found->at("runs")) {
+      EXPECT_EQ(run["recipe"]["output"], folder_ / "out/" + run["name"].get<std::string>());
+      EXPECT_EQ(run["recipe"]["seed"].dump(), run["seed"].get<std::string>());
+    }
   }
   double sum = 0;
   for (const auto& run : plan["runs"]) sum += run["seconds"].get<double>();

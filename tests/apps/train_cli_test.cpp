@@ -4,9 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "debias/core/philox.h"
 #include "debias/core/safetensors.h"
 #include "tests/apps/background.h"
 #include "tests/apps/expect_complaint.h"
@@ -35,6 +38,31 @@ class TrainCommand : public testing::Test {
   }
   TemporaryFolder folder_;
 };
+
+TEST_F(TrainCommand, KilledAtRandomMomentsAndResumedEachTimeEndsWithTheSameBytes) {
+  const std::vector<std::string> epochs = {"train.epochs=4", "train.checkpoint_every=0.05"};
+  const auto started = std::chrono::steady_clock::now();
+  ASSERT_EQ(run_debias(words("whole", epochs)).exit, 0);
+  const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  Random random(RngKey{RngDomain::kTest, 11});
+  int kills = 0;
+  const std::vector<std::string> more = with(epochs, {"--resume"});
+  for (int attempt = 0; attempt < 60 && kills < 6; ++attempt) {
+    Background process(with({debias_binary()}, words("killed", more)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(random.uniform(0.05, 0.8) * whole));
+    process.signal(SIGKILL);
+    if (process.wait().exit != 0) {
+      ++kills;
+      continue;
+    }
+    // The run was faster than the signal: a new one takes its place.
+    EXPECT_EQ(trace(path("killed")), trace(path("whole")));
+    fs::remove_all(path("killed"));
+  }
+  EXPECT_GE(kills, 2);
+  ASSERT_EQ(run_debias(words("killed", more)).exit, 0);
+  EXPECT_EQ(trace(path("killed")), trace(path("whole")));
+}
 
 TEST_F(TrainCommand, SigtermWritesACheckpointAndExitsWith75) {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {

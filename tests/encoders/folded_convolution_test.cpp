@@ -18,11 +18,13 @@ namespace debias {
 namespace folded_convolution_test {
 
 thread_local int folded_calls = 0;  // of oneDNN's fused convolution
+thread_local int packed_calls = 0;  // of its linear layer
 thread_local int walks = 0;         // through a map for its activation or its bound
 
 std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
   const std::string_view name = function.name();
   if (name.starts_with("mkldnn::_convolution_pointwise")) ++folded_calls;
+  if (name.starts_with("mkldnn::_linear_pointwise")) ++packed_calls;
   if (name == "aten::relu_" || name == "aten::clamp_" || name == "aten::aminmax") ++walks;
   return nullptr;
 }
@@ -198,7 +200,13 @@ TEST(PackedLinear, GivesTheFeaturesOfAVisionTransformer) {
   const at::Tensor images = waves({3, 3, 32, 32}, 0.013), before = images.clone(), expected = encoder->forward(images).detach();
   const at::NoGradGuard no_grad;
   const KeptWeights kept;
-  for (int i = 0; i < 2; ++i) EXPECT_LT((encoder->forward(images) - expected).abs().max().item<double>(), 1e-4);
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
+  for (int i = 0; i < 2; ++i) {
+    packed_calls = 0;
+    EXPECT_LT((encoder->forward(images) - expected).abs().max().item<double>(), 1e-4);
+    EXPECT_EQ(packed_calls, 4 * 12);  // of each block
+  }
+  at::removeCallback(handle);
   EXPECT_TRUE(images.equal(before));
 }
 

@@ -169,6 +169,7 @@ def moved(copy):
         words = [f"data.{part}.{key}={place / 'moved'}/{part}{end}"
                  for part in ("train", "test") for key, end in (("root", ""), ("labels", ".csv"))]
         place.run("train", run, "--resume", *words).expect(0)
+        require(b"/moved/train" in read(os.path.join(run, "config.yaml")), "config.yaml names the old folder")
         require_same_run(run, os.path.join(os.path.dirname(run), "whole"), results=False)  # which name the root
     return body
 

@@ -13,11 +13,12 @@ PIECES = ("\x1b[31m", "\x1b]0;x\x07", "\n", "\r", "\t", "\x7f", "\x08", "\x9b31m
           '"', "'", " ", "é", "%s", "{}", "\\")
 INTERPRETED = ("=", "+", "-", "@")
 REFUSALS = ("would be written over its own input", "inside the data folder", "nothing is overwritten", "which no export wrote", "one file",
-            "in it; choose another output", "choose another")
+            "in it; choose another output", "is not a run folder (no config.yaml); choose another output")
 
 
 def harmless(text, what):
-    found = [c for c in text if c != "\n" and unicodedata.category(c) == "Cc" or c == "\u202e"]
+    # Bytes that are not UTF-8 have been replaced; Cf has the marks of direction.
+    found = [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf") or c == "\ufffd"]
     require(not found, f"{what} prints {found[0]!r}" if found else "")
 
 
@@ -132,6 +133,8 @@ def home(words, made):
         given = [word(place) if callable(word) else word for word in words]
         result = place.run(*given, env={"HOME": place / "home"}, cwd=place / "here")
         result.expect(0 if made else USAGE)
+        if made and made.endswith("config.yaml"):
+            require(f"output: {place / 'home'}/{os.path.dirname(made)}".encode() in read(place / "home", made), "config.yaml has another output")
         require(not made or os.path.exists(os.path.join(place / "home", made)), f"{made} is not below the home folder")
         require(not os.listdir(place / "here"), f"{os.listdir(place / 'here')} was made")
     return body

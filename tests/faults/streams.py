@@ -40,6 +40,7 @@ def messages_lost(kind):
         run = place / "run"
         result = run_with(place, place.training(run, variant="evaluated"), err=kind)
         require(result.exit == 0, f"standard error {kind}: exit {result.exit}, {short(result.out)}")
+        require("epochs in" in result.out, f"standard error {kind}: standard output is not whole: {short(result.out)}")
         require_same_run(run, place.whole("evaluated"))
     return body
 

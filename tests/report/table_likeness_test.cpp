@@ -138,7 +138,7 @@ TEST_F(TableLikeness, SeedsOfARowWereEvaluatedWithTheSameRecipe) {
   EXPECT_THAT(refused(), AllOf(HasSubstr("evaluate.knn.k is 13 in '"), HasSubstr("and 1 in '")));
 }
 
-TEST_F(TableLikeness, OwnOptionsOfAEvaluationAreReadInItsFile) {
+TEST_F(TableLikeness, OwnOptionsOfAnEvaluationAreReadInItsFile) {
   two_seeds("evaluate: {linear_supcon: {epochs: 30}, groups: {min_count: 1}}\n", "evaluate: {linear_supcon: {epochs: 2}}\n");
   const auto predictions_of = [](const std::string& protocol) { return protocol == "groups" ? "knn" : "linear"; };
   const auto evaluate_with = [&](size_t run, const std::string& protocol, const std::string& options) {
