@@ -139,9 +139,8 @@ TEST_F(LossCli, LogitsTakeAPrior) {
 TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
   const auto rows = rows_at_angles(2);  // sample by sample; keys hold all rows, view by view
   std::vector<double> keys;
-  for (const int view : {0, 1}) {
-    for (int i = 0; i < 4; ++i)
-      keys.insert(keys.end(), {rows[static_cast<size_t>(4 * i + 2 * view)], rows[static_cast<size_t>(4 * i + 2 * view + 1)]});
+  for (const size_t view : {0, 1}) {
+    for (size_t i = 0; i < 4; ++i) keys.insert(keys.end(), {rows[4 * i + 2 * view], rows[4 * i + 2 * view + 1]});
   }
   write("q.npy", {keys.begin(), keys.begin() + 8}, {4, 2});  // the first views
   write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});    // the second ones
@@ -175,7 +174,7 @@ TEST_F(LossCli, FairKlNamesItsModeAndTakesFeaturesInPlaceOfBiasLabels) {
   write_integers("b.npy", {0, 1, 0, 1});
   write("g.npy", {1, 0, 0, 1, 1, 0, 0, 1}, {4, 2});
   const std::vector<std::string> labels = {"--labels", folder_ / "y.npy"};
-  const auto value = [&](std::vector<std::string> more) { return json("fairkl", with(labels, std::move(more))); };
+  const auto value = [&](const std::vector<std::string>& more) { return json("fairkl", with(labels, more)); };
   const Json values = value({"--bias", folder_ / "b.npy"}), features = value({"--weights", folder_ / "g.npy"});
   EXPECT_EQ(values["mode"], "authors");
   EXPECT_EQ(features["mode"], "authors");
@@ -220,7 +219,9 @@ TEST_F(LossCli, ThreeViews) {
 
 TEST_F(LossCli, GradientGoesThroughTheNormalisation) {
   std::vector<double> scaled = rows_at_angles(2);
-  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= 1 + static_cast<double>(i / 2);  // row r has norm r + 1
+  for (size_t row = 0; row < scaled.size() / 2; ++row) {
+    for (const size_t column : {0, 1}) scaled[2 * row + column] *= static_cast<double>(row + 1);  // row r has norm r + 1
+  }
   write("scaled.npy", scaled, {4, 2, 2});
   const Json out = json("infonce", {"--grad-out", folder_ / "g.npy"}, "scaled.npy");
   EXPECT_NEAR(out["loss"].get<double>(), 0.756893864, 1e-9);
