@@ -33,7 +33,7 @@ EDGES = {
     "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "ranks", "results"},
     "train/recipe": {"evaluate"},  # a recipe chooses protocols
     "evaluate": {"runtime", "features", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
-    "fix": {"runtime", "data", "features", "evaluate", "results", "encoders", "losses", "optim"},
+    "fix": {"runtime", "kernels", "data", "features", "evaluate", "results", "encoders", "losses", "optim"},
     "control": set(),
     "agent": {"process", "runtime", "control", "encoders", "losses", "pairs", "optim", "train", "results", "image", "data"},
     "study": {"losses", "pairs", "results"},

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "debias/fix/each_alone.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {

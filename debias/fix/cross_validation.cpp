@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "debias/evaluate/head_preconditioner.h"
+
 namespace debias {
 namespace {
 

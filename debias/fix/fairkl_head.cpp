@@ -9,9 +9,10 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/fix/each_alone.h"
+#include "debias/evaluate/head_preconditioner.h"
 #include "debias/losses/eps_supinfonce.h"
 #include "debias/losses/fairkl.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 #include "debias/core/npy.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/embedding_file.h"
-#include "debias/fix/each_alone.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {

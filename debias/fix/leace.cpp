@@ -7,7 +7,7 @@
 #include <limits>
 #include <tuple>
 
-#include "debias/fix/each_alone.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {

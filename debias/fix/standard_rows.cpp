@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "debias/fix/each_alone.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {

@@ -10,74 +10,21 @@
 #include "debias/core/error.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/descent.h"
-#include "debias/fix/each_alone.h"
+#include "debias/fix/head_pass.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {
 
-constexpr int64_t kHeadRows = 512;         // of a block
-constexpr int64_t kMostHeadSums = 16;      // parts of the rows, each with sums of its own
+constexpr int64_t kPredictedRows = 512;    // of a block
 constexpr int64_t kHeadBytes = 256 << 20;  // of all descents at work, about
 constexpr double kLogitNoise = 1e-7;       // of losses, whose logits are float32
 constexpr int64_t kVectorsOfDescent = 26;  // ten pairs, point, trial, gradient, direction, scales
 
-struct PartSums {
-  at::Tensor losses;     // double [P]
-  at::Tensor gradients;  // double [P C, D]: of residuals times rows
-  at::Tensor residuals;  // double [P, C]
-};
-
-// The weights of all problems at one point, for standardised rows.
+// The weights of all heads at one point, for standardised rows.
 struct Stacked {
-  at::Tensor weight;   // float32 [P C, D]
-  at::Tensor bias;     // float32 [P C]
-  at::Tensor weights;  // float32 [n, P]: of rows
-};
-
-class SharedPass {
- public:
-  SharedPass(const StandardRows& rows, const at::Tensor& labels, int64_t classes) : rows_(rows), labels_(labels), classes_(classes) {}
-
-  PartSums sums(const Stacked& at) const {
-    const int64_t n = rows_.size(), blocks = (n + kHeadRows - 1) / kHeadRows;
-    const int64_t of_part = (blocks + kMostHeadSums - 1) / kMostHeadSums * kHeadRows, parts = (n + of_part - 1) / of_part;
-    std::vector<PartSums> found(static_cast<size_t>(parts));
-    each_alone(parts, [&](int64_t part) {
-      found[static_cast<size_t>(part)] = sums_over(at, part * of_part, std::min(of_part, n - part * of_part));
-    });
-    PartSums total = std::move(found.front());
-    for (size_t part = 1; part < found.size(); ++part) {
-      total.losses += found[part].losses;
-      total.gradients += found[part].gradients;
-      total.residuals += found[part].residuals;
-    }
-    return total;
-  }
-
- private:
-  PartSums sums_over(const Stacked& at, int64_t begin, int64_t count) const {
-    const int64_t P = at.weights.size(1);
-    PartSums sums{at::zeros({P}, at::kDouble), {}, at::zeros({P, classes_}, at::kDouble)};
-    at::Tensor gradients = at::zeros(at.weight.sizes(), at::kFloat);
-    for (int64_t first = begin; first < begin + count; first += kHeadRows) {
-      const int64_t size = std::min(kHeadRows, begin + count - first);
-      const at::Tensor x = rows_.block(first, size), w = at.weights.narrow(0, first, size);
-      const at::Tensor y = labels_.narrow(0, first, size).view({size, 1, 1}).expand({size, P, 1});
-      const at::Tensor log_p = at::log_softmax(at::addmm(at.bias, x, at.weight.t()).view({size, P, classes_}), 2);
-      sums.losses -= (log_p.gather(2, y).squeeze(2) * w).sum(at::IntArrayRef{0}, false, at::kDouble);
-      at::Tensor residual = log_p.exp();
-      residual.scatter_add_(2, y, at::full({size, P, 1}, -1.0, at::kFloat));
-      residual.mul_(w.unsqueeze(2));
-      sums.residuals += residual.sum(at::IntArrayRef{0}, false, at::kDouble);
-      gradients.addmm_(residual.view({size, P * classes_}).t(), x);
-    }
-    sums.gradients = gradients.to(at::kDouble);
-    return sums;
-  }
-
-  const StandardRows& rows_;
-  at::Tensor labels_;
-  int64_t classes_;
+  at::Tensor weight;  // float32 [P, C, D]
+  at::Tensor bias;    // float32 [P, C]
 };
 
 // One head on its way down; its coordinates are V and b, one after the other.
@@ -163,62 +110,57 @@ std::vector<Family> families_of(const std::vector<HeadDescent*>& heads) {
   return families;
 }
 
-Stacked stacked(const std::vector<HeadDescent*>& heads, const std::vector<Family>& families, const at::Tensor& weights, int64_t classes,
-                int64_t dimensions) {
+Stacked stacked(const std::vector<HeadDescent*>& heads, const std::vector<Family>& families, int64_t classes, int64_t dimensions) {
   const int64_t P = std::ssize(heads);
-  Stacked all{at::empty({P * classes, dimensions}, at::kFloat), at::empty({P * classes}, at::kFloat), weights};
+  Stacked all{at::empty({P, classes, dimensions}, at::kFloat), at::empty({P, classes}, at::kFloat)};
   each_alone(std::ssize(families), [&](int64_t f) {
     const Family& family = families[static_cast<size_t>(f)];
     std::vector<at::Tensor> points;
     for (const size_t p : family) points.push_back(heads[p]->point());
     const at::Tensor turned = at::cat(points).mm(heads[family.front()]->problem().preconditioner);
     for (size_t i = 0; i < family.size(); ++i) {
-      const auto row = static_cast<int64_t>(family[i]) * classes;
+      const auto place = static_cast<int64_t>(family[i]);
       const LinearHead head = heads[family[i]]->trial(turned.narrow(0, static_cast<int64_t>(i) * classes, classes));
-      all.weight.narrow(0, row, classes).copy_(head.weight);
-      all.bias.narrow(0, row, classes).copy_(head.bias);
+      all.weight[place].copy_(head.weight);
+      all.bias[place].copy_(head.bias);
     }
   });
   return all;
 }
 
 // True for each head that has converged.
-std::vector<char> taken(const std::vector<HeadDescent*>& heads, const std::vector<Family>& families, const PartSums& sums, int64_t classes,
-                        double tolerance) {
-  const double* losses = sums.losses.const_data_ptr<double>();
+std::vector<char> taken(const std::vector<HeadDescent*>& heads, const std::vector<Family>& families, const std::vector<HeadSums>& sums,
+                        int64_t classes, double tolerance) {
   std::vector<char> done(heads.size());
   each_alone(std::ssize(families), [&](int64_t f) {
     const Family& family = families[static_cast<size_t>(f)];
     std::vector<at::Tensor> slopes;
-    for (const size_t p : family) {
-      const auto place = static_cast<int64_t>(p);
-      slopes.push_back(heads[p]->slope(sums.gradients.narrow(0, place * classes, classes), sums.residuals.select(0, place)));
-    }
+    for (const size_t p : family) slopes.push_back(heads[p]->slope(sums[p].gradient, sums[p].residual));
     const at::Tensor turned = at::cat(slopes).mm(heads[family.front()]->problem().preconditioner.t());
     for (size_t i = 0; i < family.size(); ++i) {
       const size_t p = family[i];
       const at::Tensor slope = turned.narrow(0, static_cast<int64_t>(i) * classes, classes);
-      done[p] = heads[p]->take(losses[p], slope, sums.residuals.select(0, static_cast<int64_t>(p)), tolerance);
+      done[p] = heads[p]->take(sums[p].loss, slope, sums[p].residual, tolerance);
     }
   });
   return done;
 }
 
-at::Tensor row_weights(const std::vector<HeadDescent*>& heads) {
-  std::vector<at::Tensor> columns;
-  for (const HeadDescent* head : heads) columns.push_back(head->problem().weights);
-  return at::stack(columns, 1);
+std::vector<at::Tensor> row_weights(const std::vector<HeadDescent*>& heads) {
+  std::vector<at::Tensor> weights;
+  for (const HeadDescent* head : heads) weights.push_back(head->problem().weights);
+  return weights;
 }
 
-void descend(const SharedPass& pass, std::vector<HeadDescent>& all, int64_t classes, int64_t dimensions, const HeadOptions& options,
+void descend(HeadPass& pass, std::vector<HeadDescent>& all, int64_t classes, int64_t dimensions, const HeadOptions& options,
              std::vector<bool>& converged) {
   std::vector<HeadDescent*> active;
   for (HeadDescent& head : all) active.push_back(&head);
-  at::Tensor weights = row_weights(active);
+  pass.use(row_weights(active));
   std::vector<Family> families = families_of(active);
   while (!active.empty()) {
-    const PartSums sums = pass.sums(stacked(active, families, weights, classes, dimensions));
-    const std::vector<char> done = taken(active, families, sums, classes, options.tolerance);
+    const Stacked point = stacked(active, families, classes, dimensions);
+    const std::vector<char> done = taken(active, families, pass.sums(point.weight, point.bias), classes, options.tolerance);
     std::vector<HeadDescent*> left;
     for (size_t p = 0; p < active.size(); ++p) {
       if (done[p] != 0) converged[static_cast<size_t>(active[p] - all.data())] = true;
@@ -227,28 +169,19 @@ void descend(const SharedPass& pass, std::vector<HeadDescent>& all, int64_t clas
     if (left.size() == active.size()) continue;
     active = std::move(left);
     if (active.empty()) return;
-    weights = row_weights(active);
+    pass.use(row_weights(active));
     families = families_of(active);
   }
 }
 
 }  // namespace
 
-at::Tensor head_preconditioner(const at::Tensor& covariance, double l2) {
-  const OneThread alone;
-  const at::NoGradGuard no_grad;
-  at::Tensor bound = covariance / 2;
-  bound.diagonal().add_(l2 + 1e-9);
-  const at::Tensor factor = at::linalg_cholesky(bound);
-  return at::linalg_solve_triangular(factor, at::eye(covariance.size(0), at::kDouble), /*upper=*/false).contiguous();
-}
-
 std::vector<HeadFit> fit_heads(const StandardRows& rows, const at::Tensor& labels, int64_t classes,
                                const std::vector<HeadProblem>& problems, const HeadOptions& options) {
   const at::NoGradGuard no_grad;
   const int64_t D = rows.dimensions(), bytes = kVectorsOfDescent * classes * (D + 1) * static_cast<int64_t>(sizeof(double));
   const int64_t together = std::max<int64_t>(1, kHeadBytes / bytes);
-  const SharedPass pass(rows, labels, classes);
+  HeadPass pass(rows, labels, classes);
   std::vector<HeadFit> fits;
   for (int64_t begin = 0; begin < std::ssize(problems); begin += together) {
     std::vector<HeadDescent> heads;
@@ -266,10 +199,10 @@ std::vector<HeadFit> fit_heads(const StandardRows& rows, const at::Tensor& label
 
 std::vector<int64_t> predicted_by(const LinearHead& head, const StandardRows& rows, int64_t begin, int64_t count) {
   const at::Tensor weight = head.weight.to(at::kFloat), bias = head.bias.to(at::kFloat);
-  const int64_t blocks = (count + kHeadRows - 1) / kHeadRows;
+  const int64_t blocks = (count + kPredictedRows - 1) / kPredictedRows;
   std::vector<int64_t> predictions(static_cast<size_t>(count));
   each_alone(blocks, [&](int64_t block) {
-    const int64_t first = block * kHeadRows, size = std::min(kHeadRows, count - first);
+    const int64_t first = block * kPredictedRows, size = std::min(kPredictedRows, count - first);
     const at::Tensor logits = at::addmm(bias, rows.block(begin + first, size), weight.t());
     const std::vector<int64_t> of_block = predicted_classes(logits);
     std::copy(of_block.begin(), of_block.end(), predictions.begin() + first);

@@ -22,13 +22,10 @@
 
 namespace debias {
 
-// M of W = V M: the inverse of the lower Cholesky factor of 1/2 covariance + l2, [D, D]. In V the Hessian is at most about 1.
-at::Tensor head_preconditioner(const at::Tensor& covariance, double l2);
-
 struct HeadProblem {
   at::Tensor weights;                            // float32 [n], >= 0; 0 leaves the row out
   double l2 = 1e-3;                              // > 0
-  at::Tensor preconditioner;                     // double [D, D]; shared by problems
+  at::Tensor preconditioner;                     // double [D, D] (head_preconditioner.h); shared by problems
   std::shared_ptr<const AffineErasure> erasure;  // of standardised rows; null: none
 };
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "debias/fix/each_alone.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace erasure_test {

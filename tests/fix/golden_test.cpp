@@ -4,6 +4,7 @@
 
 #include "debias/core/npy.h"
 #include "debias/data/sample_table.h"
+#include "debias/evaluate/head_preconditioner.h"
 #include "debias/fix/fit_rows.h"
 #include "debias/fix/leace.h"
 #include "debias/fix/weighted_heads.h"

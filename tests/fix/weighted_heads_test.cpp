@@ -3,7 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "debias/fix/each_alone.h"
+#include "debias/evaluate/head_preconditioner.h"
+#include "debias/runtime/each_alone.h"
 #include "tests/support/finite_differences.h"
 
 namespace debias {
