@@ -71,6 +71,9 @@ bool is_better(const ScoredChoice& a, const ScoredChoice& b) {
   return a.choice.C < b.choice.C;
 }
 
+// One step of kPenalties apart.
+bool is_beside(double a, double b) { return a != b && std::abs(std::log10(a / b)) < 1.5; }
+
 const ScoredChoice& best_of(const std::vector<ScoredChoice>& scored) { return *std::min_element(scored.begin(), scored.end(), is_better); }
 
 std::vector<HeadChoice> with_each_penalty(FixMethod method, Shrinkage shrinkage = Shrinkage::kRows) {
@@ -181,17 +184,31 @@ class Correction {
     return erm;
   }
 
-  // The best of an erasing method: both shrinkages at the penalty of the head without erasure, then the penalties beside it.
-  ScoredChoice best_erasing(CrossValidation& folds, FixMethod method, double C) {
-    std::vector<ScoredChoice> scored = folds.scored({{method, C, Shrinkage::kRows}, {method, C, Shrinkage::kEffective}});
-    const Shrinkage shrinkage = best_of(scored).choice.shrinkage;
-    std::vector<HeadChoice> beside;
-    for (const double other : kPenalties) {
-      if (other != C && std::abs(std::log10(other / C)) < 1.5) beside.push_back({method, other, shrinkage});
+  // The best of each erasing method: both shrinkages at the penalty of the head without erasure, then the penalties beside it.
+  std::vector<ScoredChoice> best_erasing(CrossValidation& folds, const std::vector<HeadChoice>& starts) {
+    std::vector<HeadChoice> choices;
+    for (const HeadChoice& start : starts) {
+      for (const Shrinkage shrinkage : {Shrinkage::kRows, Shrinkage::kEffective}) choices.push_back({start.method, start.C, shrinkage});
     }
-    for (ScoredChoice& choice : folds.scored(beside)) scored.push_back(std::move(choice));
-    for (const ScoredChoice& choice : scored) result_.log.push_back(described(choice));
-    return best_of(scored);
+    const std::vector<ScoredChoice> at_start = folds.scored(choices);
+    choices.clear();
+    for (size_t s = 0; s < starts.size(); ++s) {
+      const Shrinkage shrinkage = best_of({at_start[2 * s], at_start[2 * s + 1]}).choice.shrinkage;
+      for (const double other : kPenalties) {
+        if (is_beside(other, starts[s].C)) choices.push_back({starts[s].method, other, shrinkage});
+      }
+    }
+    const std::vector<ScoredChoice> beside = folds.scored(choices);
+    std::vector<ScoredChoice> best;
+    for (size_t s = 0; s < starts.size(); ++s) {
+      std::vector<ScoredChoice> own = {at_start[2 * s], at_start[2 * s + 1]};
+      for (const ScoredChoice& scored : beside) {
+        if (scored.choice.method == starts[s].method) own.push_back(scored);
+      }
+      for (const ScoredChoice& scored : own) result_.log.push_back(described(scored));
+      best.push_back(best_of(own));
+    }
+    return best;
   }
 
   void decide(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
@@ -202,7 +219,7 @@ class Correction {
       case FixMethod::kErase:
       case FixMethod::kEraseBalanced: {
         const double C = options_.method() == FixMethod::kErase ? erm.choice.C : balanced.choice.C;
-        return take(best_erasing(folds, options_.method(), C), "asked for");
+        return take(best_erasing(folds, {{options_.method(), C}}).front(), "asked for");
       }
       case FixMethod::kAuto:
         return decide_by_folds(folds, erm, balanced);
@@ -218,8 +235,8 @@ class Correction {
     if (scorer_->conflicting_rows() == 0) return;
     const double needed = needed_p(erm);
     std::vector<ScoredChoice> supported;
-    for (const FixMethod method : {FixMethod::kEraseBalanced, FixMethod::kErase}) {
-      const ScoredChoice erasing = best_erasing(folds, method, method == FixMethod::kErase ? erm.choice.C : balanced.choice.C);
+    for (const ScoredChoice& erasing :
+         best_erasing(folds, {{FixMethod::kEraseBalanced, balanced.choice.C}, {FixMethod::kErase, erm.choice.C}})) {
       if (is_supported(erasing, erm, "the plain head", needed)) supported.push_back(erasing);
     }
     std::ranges::stable_sort(supported, std::ranges::greater(), [](const ScoredChoice& choice) { return choice.scores.mean; });
