@@ -1,13 +1,14 @@
 #include "debias/evaluate/protocols/logistic_regression.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <torch/optim/lbfgs.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/evaluate/descent.h"
+#include "debias/evaluate/head_preconditioner.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {
@@ -15,10 +16,36 @@ namespace {
 constexpr int64_t kChunk = 512;       // rows in double at a time
 constexpr int64_t kLargestSums = 64;  // blocks of rows, each with sums of its own
 
+constexpr int64_t kLargestMoments = 4;                       // of those of D x D
+constexpr int64_t kLeastMomentRows = 5000, kMomentRows = 4;  // of the preconditioner: at least, and a dimension
+constexpr double kSavedSteps = 50;
+
 struct LogisticSums {
   double loss = 0;
   at::Tensor weight, bias;  // of softmax - one-hot: times x [C, D], alone [C]
+
+  void operator+=(const LogisticSums& other) {
+    loss += other.loss;
+    weight += other.weight;
+    bias += other.bias;
+  }
 };
+
+struct Moments {
+  at::Tensor products;  // [D, D]
+  void operator+=(const Moments& other) { products += other.products; }
+};
+
+// The sum of sums_over(begin, count) over blocks of n rows, in their order: at most `most` of them, so that threads do not change it.
+template <class Sums, class Over>
+Sums summed(int64_t n, int64_t most, const Over& sums_over) {
+  const int64_t chunks = (n + kChunk - 1) / kChunk, rows = (chunks + most - 1) / most * kChunk, blocks = (n + rows - 1) / rows;
+  std::vector<Sums> of_block(static_cast<size_t>(blocks));
+  each_alone(blocks,
+             [&](int64_t block) { of_block[static_cast<size_t>(block)] = sums_over(block * rows, std::min(rows, n - block * rows)); });
+  for (size_t block = 1; block < of_block.size(); ++block) of_block[0] += of_block[block];
+  return std::move(of_block[0]);
+}
 
 class Regression {
  public:
@@ -30,30 +57,37 @@ class Regression {
         classes_(classes),
         penalty_(l2 / static_cast<double>(x.size(0))) {}
 
-  // The objective at `weight` and `bias`, of standardised rows; sets their gradients.
-  double operator()(at::Tensor& weight, at::Tensor& bias) const {
-    const at::Tensor own_weight = weight.detach() / deviation_, own_bias = own_bias_of(weight.detach(), bias.detach());
-    const int64_t n = x_.size(0), chunks = (n + kChunk - 1) / kChunk;
-    const int64_t rows = (chunks + kLargestSums - 1) / kLargestSums * kChunk, blocks = (n + rows - 1) / rows;
-    std::vector<LogisticSums> of_block(static_cast<size_t>(blocks));
-    at::parallel_for(0, blocks, 1, [&](int64_t low, int64_t high) {
-      const at::NoGradGuard no_grad;
-      for (int64_t block = low; block < high; ++block) {
-        const int64_t begin = block * rows;
-        of_block[static_cast<size_t>(block)] = sums_over(begin, std::min(rows, n - begin), own_weight, own_bias);
+  // The objective and its gradient at `weight` and `bias`, of standardised rows.
+  LogisticSums operator()(const at::Tensor& weight, const at::Tensor& bias) const {
+    const at::Tensor own_weight = own_weight_of(weight), own_bias = own_bias_of(weight, bias);
+    LogisticSums total = summed<LogisticSums>(x_.size(0), kLargestSums,
+                                              [&](int64_t begin, int64_t count) { return sums_over(begin, count, own_weight, own_bias); });
+    const auto count = static_cast<double>(x_.size(0));
+    total.weight = (total.weight - total.bias.unsqueeze(1) * mean_) / deviation_ / count + penalty_ * weight;
+    total.bias /= count;
+    total.loss = total.loss / count + penalty_ / 2 * weight.square().sum().item<double>();
+    return total;
+  }
+
+  // M of W = V M, in which the Hessian is about 1; the identity, as an undefined tensor, where M would take longer than it saves. Some rows
+  // suffice for it.
+  at::Tensor preconditioner() const {
+    const int64_t n = x_.size(0), D = x_.size(1), rows = std::min(n, std::max(kLeastMomentRows, kMomentRows * D));
+    const double cost = 2.0 * static_cast<double>(D) * static_cast<double>(D) * static_cast<double>(rows + D);
+    const double step = 4.0 * static_cast<double>(n) * static_cast<double>(D) * static_cast<double>(classes_);
+    if (cost > kSavedSteps * step) return {};
+    const at::Tensor places = at::floor_divide(at::arange(rows, at::kLong) * n, rows);
+    const auto squares = summed<Moments>(rows, kLargestMoments, [&](int64_t begin, int64_t count) {
+      Moments sum{at::zeros({D, D}, at::kDouble)};
+      for (int64_t first = begin; first < begin + count; first += kChunk) {
+        const at::Tensor chosen = places.narrow(0, first, std::min(kChunk, begin + count - first));
+        const at::Tensor s = (x_.index_select(0, chosen).to(at::kDouble) - mean_) / deviation_;
+        sum.products.addmm_(s.t(), s);
       }
+      return sum;
     });
-    const at::NoGradGuard no_grad;
-    LogisticSums total = std::move(of_block[0]);
-    for (size_t block = 1; block < of_block.size(); ++block) {
-      total.loss += of_block[block].loss;
-      total.weight += of_block[block].weight;
-      total.bias += of_block[block].bias;
-    }
-    const auto count = static_cast<double>(n);
-    weight.mutable_grad() = (total.weight - total.bias.unsqueeze(1) * mean_) / deviation_ / count + penalty_ * weight.detach();
-    bias.mutable_grad() = total.bias / count;
-    return total.loss / count + penalty_ / 2 * weight.detach().square().sum().item<double>();
+    if (!squares.products.isfinite().all().item<bool>()) return {};  // the loss says what is wrong
+    return head_preconditioner(squares.products / static_cast<double>(rows), penalty_);
   }
 
   // Weight and bias for rows as given.
@@ -101,25 +135,34 @@ LogisticFit fit_logistic_regression(const at::Tensor& x, const std::vector<int64
     throw data_error("logistic regression: {} rows and {} classes of rows; give one a row", x.size(0), y.size());
   }
   const Regression regression(x, y, classes, options.l2, options.scale == nullptr ? standardisation_of(x) : *options.scale);
-  at::Tensor weight = at::zeros({classes, x.size(1)}, at::kDouble), bias = at::zeros({classes}, at::kDouble);
+  const at::Tensor turn = regression.preconditioner();
+  const int64_t D = x.size(1);
+  Descent descent(std::vector<double>(static_cast<size_t>(classes * (D + 1))),
+                  std::vector<double>(static_cast<size_t>(classes * (D + 1)), 1));
   LogisticFit fit;
-  progress.begin("logistic regression", options.iterations);
-  int64_t evaluations = 0;
-  const auto evaluate = [&] {
-    fit.objective = regression(weight, bias);
-    if (!std::isfinite(fit.objective)) throw numeric_error("logistic regression: its loss is {}; check the features", fit.objective);
-    fit.gradient = std::max(weight.grad().abs().max().item<double>(), bias.grad().abs().max().item<double>());
-    progress.advance(std::min(++evaluations, options.iterations), fmt::format("loss {:.4f}", fit.objective));
-    return at::scalar_tensor(fit.objective, at::kDouble);
+  at::Tensor weight, bias;
+  // Sets weight, bias and the fit's figures; returns the gradient in the descent's coordinates.
+  const auto evaluate = [&](const std::vector<double>& point) {
+    const at::Tensor all = at::tensor(point, at::kDouble), v = all.narrow(0, 0, classes * D).view({classes, D});
+    weight = turn.defined() ? v.mm(turn) : v;
+    bias = all.narrow(0, classes * D, classes);
+    const LogisticSums found = regression(weight, bias);
+    if (!std::isfinite(found.loss)) throw numeric_error("logistic regression: its loss is {}; check the features", found.loss);
+    fit.objective = found.loss;
+    fit.gradient = std::max(found.weight.abs().max().item<double>(), found.bias.abs().max().item<double>());
+    return at::cat({(turn.defined() ? found.weight.mm(turn.t()) : found.weight).flatten(), found.bias});
   };
-  auto settings = torch::optim::LBFGSOptions(1).max_iter(options.iterations).max_eval(4 * options.iterations).history_size(10);
-  settings.tolerance_grad(options.tolerance).tolerance_change(1e-15).line_search_fn("strong_wolfe");
-  torch::optim::LBFGS lbfgs(std::vector<at::Tensor>{weight, bias}, settings);
-  lbfgs.step(evaluate);
-  evaluate();
+  progress.begin("logistic regression", options.iterations);
+  for (bool stands = false; !stands;) {
+    const at::Tensor gradient = evaluate(descent.trial());
+    if (fit.gradient <= options.tolerance) break;
+    const double* first = gradient.const_data_ptr<double>();
+    stands = descent.take(fit.objective, {first, first + gradient.numel()}, 0) || descent.iterations() > options.iterations;
+    fit.iterations = descent.iterations() - 1;
+    progress.advance(fit.iterations, fmt::format("loss {:.4f}", fit.objective));
+    if (stands) evaluate(descent.point());
+  }
   progress.end();
-  const auto& state = *lbfgs.state().begin()->second;
-  fit.iterations = static_cast<const torch::optim::LBFGSParamState&>(state).n_iter();
   fit.converged = fit.gradient <= options.tolerance;
   fit.weight = regression.own_weight_of(weight);
   fit.bias = regression.own_bias_of(weight, bias);
