@@ -14,8 +14,8 @@ namespace debias {
 namespace {
 
 struct NamedStep {
-  const ViewStepEntry* entry;
-  Config options;
+  ViewStepEntry entry;
+  Config options = {};
 };
 
 bool is_called(const ViewStepEntry& entry, const std::string& word) {
@@ -24,12 +24,12 @@ bool is_called(const ViewStepEntry& entry, const std::string& word) {
 
 // An item of `steps:` is a bare name or a map of one name to its options.
 NamedStep read_step(const Config& item) {
-  if (item.is_scalar()) return {&find_entry(view_step_registry(), item.text(), "view step", item.prefix()), Config::map()};
+  if (item.is_scalar()) return {find_entry(view_step_registry(), item.text(), "view step", item.prefix())};
   if (!item.is_map() || item.entries().size() != 1) {
     options_detail::refuse(item, "views: steps", "a step's name or {name: {options}} in each item");
   }
   const auto& [name, options] = item.entries().front();
-  return {&find_entry(view_step_registry(), name, "view step", options.prefix()), options};
+  return {find_entry(view_step_registry(), name, "view step", options.prefix()), options};
 }
 
 std::vector<NamedStep> read_steps(const Config& list) {
@@ -45,16 +45,14 @@ std::vector<NamedStep> preset_steps(const Config& section) {
   const std::string name = preset ? preset->text() : "none";
   const ViewPresetEntry& entry = find_entry(view_preset_registry(), name, "view preset", preset ? preset->prefix() : "");
   std::vector<NamedStep> steps;
-  for (const auto& [step_name, options] : entry.steps) {
-    steps.push_back({&find_entry(view_step_registry(), step_name, "view step"), options});
-  }
+  for (const ViewStepEntry& step : entry.steps) steps.push_back({step});
   return steps;
 }
 
 [[noreturn]] void refuse_key(const std::string& key, const Config& value, const std::vector<NamedStep>& steps,
                              const std::vector<std::string>& others, bool from_preset) {
   std::vector<std::string> known;
-  for (const NamedStep& step : steps) known.push_back(step.entry->name);
+  for (const NamedStep& step : steps) known.push_back(step.entry.name);
   for (const ViewStepEntry& entry : view_step_registry()) {
     if (!is_called(entry, key)) continue;
     if (!from_preset) throw usage_error("{}views: {} is given beside `steps`; put it into the list", value.prefix(), key);
@@ -113,12 +111,12 @@ ChosenViews read_section(Config section, const std::vector<std::string>& others)
       chosen.normalize = {given.mean(), given.std()};
       continue;
     }
-    const auto step = std::find_if(steps.begin(), steps.end(), [&word = key](const NamedStep& s) { return is_called(*s.entry, word); });
+    const auto step = std::find_if(steps.begin(), steps.end(), [&word = key](const NamedStep& s) { return is_called(s.entry, word); });
     if (list || step == steps.end()) refuse_key(key, value, steps, others, list == nullptr);
     if (!value.is_map()) options_detail::refuse(value, "views: " + key, "options as a map");
     step->options.overlay(value);
   }
-  for (const NamedStep& step : steps) chosen.steps.push_back(step.entry->make(step.options));
+  for (const NamedStep& step : steps) chosen.steps.push_back(step.entry.make(step.options));
   for (const auto& key : others) section.erase(key);
   chosen.section = std::move(section);
   chosen.make({0.5}, {0.5});  // refuses a normalisation that serves no image

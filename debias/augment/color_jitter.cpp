@@ -13,26 +13,6 @@ double draw_factor(const Spread& spread, Random& random) {
   return spread.pair ? random.uniform(spread.low, spread.high) : random.uniform(std::max(0.0, 1 - spread.high), 1 + spread.high);
 }
 
-class ColorJitterOptions {
- public:
-  DEBIAS_OPTION(ColorJitterOptions, Spread, brightness, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, contrast, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, saturation, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, hue, {})
-  DEBIAS_OPTION(ColorJitterOptions, double, p, 1.0)
-  static const OptionTable<ColorJitterOptions>& table() {
-    static const auto table =
-        OptionTable<ColorJitterOptions>()
-            .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0),
-                 "brightness factor; x stands for [max(0, 1 - x), 1 + x]")
-            .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "like brightness, for this property")
-            .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "like brightness, for this property")
-            .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]")
-            .add("p", &ColorJitterOptions::p_, Range::closed(0, 1), "probability that the step acts (RandomApply)");
-    return table;
-  }
-};
-
 class ColorJitter : public StepWithOptions<ColorJitterOptions> {
  public:
   using StepWithOptions::StepWithOptions;
@@ -78,9 +58,10 @@ JitterDraw draw_jitter(const Spread& brightness, const Spread& contrast, const S
   return draw;
 }
 
-ViewStepEntry color_jitter_entry() {
+ViewStepEntry color_jitter_entry(const ColorJitterOptions& options) {
   return step_entry<ColorJitter, ColorJitterOptions>("color_jitter", {"colour_jitter", "jitter"},
-                                                     "changes brightness, contrast, saturation and hue by random factors, in random order");
+                                                     "changes brightness, contrast, saturation and hue by random factors, in random order",
+                                                     options);
 }
 
 }  // namespace debias

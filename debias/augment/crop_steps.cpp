@@ -11,20 +11,6 @@ namespace {
 
 std::pair<int, int> sides(const Extent& size) { return {size.height, size.square() ? size.height : size.width}; }
 
-class RandomCropOptions {
- public:
-  DEBIAS_OPTION(RandomCropOptions, Extent, size, {32, 0})
-  DEBIAS_OPTION(RandomCropOptions, int64_t, padding, 0)
-  static const OptionTable<RandomCropOptions>& table() {
-    static const auto table =
-        OptionTable<RandomCropOptions>()
-            .add("size", &RandomCropOptions::size_, Range::closed(1, kLargestExtent),
-                 "size of the view in pixels, square or [height, width]")
-            .add("padding", &RandomCropOptions::padding_, Range::closed(0, kLargestExtent), "black pixels added on every side first");
-    return table;
-  }
-};
-
 class RandomCrop : public StepWithOptions<RandomCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
@@ -45,16 +31,6 @@ class RandomCrop : public StepWithOptions<RandomCropOptions> {
     return {.box = {top - padding, left - padding, height, width}};
   }
   void act(ViewFrame& frame, const StepPlan& plan) const override { padded_crop(frame, plan.box); }
-};
-
-class ResizeOptions {
- public:
-  DEBIAS_OPTION(ResizeOptions, Extent, size, {32, 0})
-  static const OptionTable<ResizeOptions>& table() {
-    static const auto table = OptionTable<ResizeOptions>().add("size", &ResizeOptions::size_, Range::closed(1, kLargestExtent),
-                                                               "length of the short side in pixels, or [height, width]");
-    return table;
-  }
 };
 
 class Resize : public StepWithOptions<ResizeOptions> {
@@ -99,11 +75,14 @@ class CenterCrop : public StepWithOptions<CenterCropOptions> {
 
 }  // namespace
 
-ViewStepEntry random_crop_entry() {
-  return step_entry<RandomCrop, RandomCropOptions>("random_crop", {"crop"}, "crops a random part of fixed size, after padding with black");
+ViewStepEntry random_crop_entry(const RandomCropOptions& options) {
+  return step_entry<RandomCrop, RandomCropOptions>("random_crop", {"crop"}, "crops a random part of fixed size, after padding with black",
+                                                   options);
 }
 
-ViewStepEntry resize_entry() { return step_entry<Resize, ResizeOptions>("resize", {}, "antialiased bilinear resize"); }
+ViewStepEntry resize_entry(const ResizeOptions& options) {
+  return step_entry<Resize, ResizeOptions>("resize", {}, "antialiased bilinear resize", options);
+}
 
 ViewStepEntry center_crop_entry() {
   return step_entry<CenterCrop, CenterCropOptions>("center_crop", {"centre_crop"},

@@ -23,16 +23,6 @@ class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions>
   void act(ViewFrame& frame, const StepPlan&) const override { mirror_horizontally(frame); }
 };
 
-class RandomRotationOptions {
- public:
-  DEBIAS_OPTION(RandomRotationOptions, Spread, degrees, Spread::number(20))
-  static const OptionTable<RandomRotationOptions>& table() {
-    static const auto table = OptionTable<RandomRotationOptions>().add(
-        "degrees", &RandomRotationOptions::degrees_, Range::closed(-360, 360), "angle in degrees, counter-clockwise; d stands for [-d, d]");
-    return table;
-  }
-};
-
 class RandomRotation : public StepWithOptions<RandomRotationOptions> {
  public:
   using StepWithOptions::StepWithOptions;
@@ -51,9 +41,9 @@ ViewStepEntry random_horizontal_flip_entry() {
                                                                        "mirrors left and right");
 }
 
-ViewStepEntry random_rotation_entry() {
-  return step_entry<RandomRotation, RandomRotationOptions>("random_rotation", {"rotation", "rotate"},
-                                                           "rotates about the centre, with nearest-pixel sampling and black outside");
+ViewStepEntry random_rotation_entry(const RandomRotationOptions& options) {
+  return step_entry<RandomRotation, RandomRotationOptions>(
+      "random_rotation", {"rotation", "rotate"}, "rotates about the centre, with nearest-pixel sampling and black outside", options);
 }
 
 }  // namespace debias

@@ -11,22 +11,6 @@ namespace {
 
 int rounded_to_even(double value) { return static_cast<int>(std::nearbyint(value)); }
 
-class RandomResizedCropOptions {
- public:
-  DEBIAS_OPTION(RandomResizedCropOptions, Extent, size, {32, 0})
-  DEBIAS_OPTION(RandomResizedCropOptions, Interval, scale, {0.08, 1.0})
-  DEBIAS_OPTION(RandomResizedCropOptions, Interval, ratio, {3.0 / 4.0, 4.0 / 3.0})
-  static const OptionTable<RandomResizedCropOptions>& table() {
-    static const auto table =
-        OptionTable<RandomResizedCropOptions>()
-            .add("size", &RandomResizedCropOptions::size_, Range::closed(1, kLargestExtent),
-                 "size of the view in pixels, square or [height, width]")
-            .add("scale", &RandomResizedCropOptions::scale_, Range::above(0), "area of the crop as a share of the image's")
-            .add("ratio", &RandomResizedCropOptions::ratio_, Range::closed(1e-3, 1e3), "width over height of the crop");
-    return table;
-  }
-};
-
 class RandomResizedCrop : public StepWithOptions<RandomResizedCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
@@ -67,9 +51,9 @@ Box random_resized_box(int image_height, int image_width, const Interval& scale,
   return box;
 }
 
-ViewStepEntry random_resized_crop_entry() {
-  return step_entry<RandomResizedCrop, RandomResizedCropOptions>("random_resized_crop", {"resized_crop", "rrc"},
-                                                                 "crops a random part of the image and resizes it (antialiased bilinear)");
+ViewStepEntry random_resized_crop_entry(const RandomResizedCropOptions& options) {
+  return step_entry<RandomResizedCrop, RandomResizedCropOptions>(
+      "random_resized_crop", {"resized_crop", "rrc"}, "crops a random part of the image and resizes it (antialiased bilinear)", options);
 }
 
 }  // namespace debias

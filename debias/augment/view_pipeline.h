@@ -62,8 +62,8 @@ struct ViewPresetEntry {
   std::string name;  // sim32, sup32, eval, none, ...
   std::vector<std::string> aliases;
   std::string summary;
-  std::vector<OptionSpec> options;  // empty: steps are overridden by name
-  std::vector<std::pair<std::string, Config>> steps;
+  std::vector<OptionSpec> options;   // empty: steps are overridden by name
+  std::vector<ViewStepEntry> steps;  // with the preset's options as their defaults
 };
 const std::vector<ViewPresetEntry>& view_preset_registry();
 

@@ -297,9 +297,9 @@ class OptionTable {
   }
 
   // The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
-  // caller. A key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. A null node gives the defaults.
-  T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) const {
-    T result{};
+  // caller. A key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. What the node does not give stays as in
+  // `result`: at its default.
+  T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}, T result = T{}) const {
     if (!node.is_null() && !node.is_map()) {
       throw usage_error("{}{}: expected options as a map, found {}", node.prefix(), what, options_detail::shown(node));
     }
