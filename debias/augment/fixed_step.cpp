@@ -6,7 +6,6 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
 #include "debias/image/blur.h"
 #include "debias/image/colour.h"
 #include "debias/image/geometry.h"
@@ -172,15 +171,6 @@ std::vector<FixedStepEntry> all_steps() {
 const std::vector<FixedStepEntry>& fixed_step_registry() {
   static const std::vector<FixedStepEntry> registry = all_steps();
   return registry;
-}
-
-std::function<void(Image&)> fixed_step(const Config& item, const std::string& what) {
-  if (item.is_scalar()) return find_entry(fixed_step_registry(), item.text(), "view step", what + ": ").make(Config::map());
-  if (!item.is_map() || item.entries().size() != 1) {
-    throw usage_error("{}: expected one step such as 'hue: {{factor: 0.1}}', found {}", what, options_detail::shown(item));
-  }
-  const auto& [name, options] = item.entries().front();
-  return find_entry(fixed_step_registry(), name, "view step", what + ": ").make(options);
 }
 
 }  // namespace debias
