@@ -3,30 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <numbers>
-#include <vector>
-
-#include "debias/core/options.h"
-#include "debias/core/registry.h"
+#include <utility>
 
 namespace debias {
 namespace {
-
-class RampOptions {
- public:
-  DEBIAS_OPTION(RampOptions, double, from, 0)
-  DEBIAS_OPTION(RampOptions, double, to, 0)
-  DEBIAS_OPTION(RampOptions, int64_t, every, 1)
-
-  static const OptionTable<RampOptions>& table() {
-    static const auto table = OptionTable<RampOptions>()
-                                  .add("from", &RampOptions::from_, "value of the first stage")
-                                  .add("to", &RampOptions::to_, "value of the last stage")
-                                  .add("every", &RampOptions::every_, Range::closed(1, 1e6), "epochs of a stage");
-    return table;
-  }
-};
 
 // From `from` to `to` along a path that goes from 0 to 1 as its argument does.
 class RampSchedule final : public ValueSchedule {
@@ -67,66 +48,19 @@ class StepsSchedule final : public ValueSchedule {
   std::map<int64_t, double> values_;
 };
 
-std::unique_ptr<ValueSchedule> read_ramp(const Config& section, const std::string& what, int64_t epochs, const std::string& name,
-                                         std::function<double(double)> path) {
-  for (const char* end : {"from", "to"}) {
-    if (section.find(end) == nullptr) throw usage_error("{}{}: a {} schedule needs `{}`; add it", section.prefix(), what, name, end);
-  }
-  return std::make_unique<RampSchedule>(name, RampOptions::table().read(section, what, {"schedule"}), epochs, std::move(path));
-}
-
-std::unique_ptr<ValueSchedule> read_linear(const Config& section, const std::string& what, int64_t epochs) {
-  return read_ramp(section, what, epochs, "linear", [](double share) { return share; });
-}
-
-std::unique_ptr<ValueSchedule> read_cosine(const Config& section, const std::string& what, int64_t epochs) {
-  return read_ramp(section, what, epochs, "cosine", [](double share) { return (1 - std::cos(std::numbers::pi * share)) / 2; });
-}
-
-std::unique_ptr<ValueSchedule> read_steps(const Config& section, const std::string& what, int64_t) {
-  for (const auto& [key, value] : section.entries()) {
-    if (key == "schedule" || key == "values") continue;
-    throw usage_error("{}{}: unknown option '{}'{}", value.prefix(), what, key, suggestion(key, {"schedule", "values"}));
-  }
-  const Config* node = section.find("values");
-  if (node == nullptr || !node->is_map() || node->entries().empty()) {
-    throw usage_error("{}{}: values: expected values by epoch such as {{0: 0.5, 300: 0.7}}", section.prefix(), what);
-  }
-  std::map<int64_t, double> values;
-  for (const auto& [key, value] : node->entries()) {
-    int64_t epoch = -1;
-    if (!parse_integer(key, &epoch) || epoch < 0) {
-      throw usage_error("{}{}: values: '{}' is not an epoch; epochs are counted from 0", value.prefix(), what, key);
-    }
-    values[epoch] = options_detail::Field<double>::parse(value, Range::any(), what + ": values: " + key);
-  }
-  if (values.begin()->first != 0) {
-    throw usage_error("{}{}: values: none is given for epoch 0, the first is for epoch {}; add one", node->prefix(), what,
-                      values.begin()->first);
-  }
-  return std::make_unique<StepsSchedule>(std::move(values));
-}
-
-struct Entry {
-  std::string name;
-  std::vector<std::string> aliases;
-  std::unique_ptr<ValueSchedule> (*read)(const Config& section, const std::string& what, int64_t epochs);
-};
-
-const std::vector<Entry>& registry() {
-  static const std::vector<Entry> entries = {{"linear", {}, read_linear}, {"steps", {}, read_steps}, {"cosine", {}, read_cosine}};
-  return entries;
-}
-
 }  // namespace
 
-std::unique_ptr<ValueSchedule> make_value_schedule(const Config& section, const std::string& what, int64_t epochs) {
-  const Config* name = section.find("schedule");
-  if (name == nullptr || !name->is_scalar()) {
-    throw usage_error("{}{}: expected a value, or a schedule such as {{schedule: linear, from: 2, to: 0.1, every: 20}}", section.prefix(),
-                      what);
-  }
-  return find_entry(registry(), name->text(), "schedule", section.prefix() + what + ": ").read(section, what, epochs);
+std::unique_ptr<ValueSchedule> linear_schedule(const RampOptions& options, int64_t epochs) {
+  return std::make_unique<RampSchedule>("linear", options, epochs, [](double share) { return share; });
+}
+
+std::unique_ptr<ValueSchedule> cosine_schedule(const RampOptions& options, int64_t epochs) {
+  return std::make_unique<RampSchedule>("cosine", options, epochs,
+                                        [](double share) { return (1 - std::cos(std::numbers::pi * share)) / 2; });
+}
+
+std::unique_ptr<ValueSchedule> steps_schedule(std::map<int64_t, double> values) {
+  return std::make_unique<StepsSchedule>(std::move(values));
 }
 
 }  // namespace debias

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "debias/core/config.h"
+#include "debias/core/options.h"
 
 namespace debias {
 
@@ -24,8 +26,27 @@ class ValueSchedule {
   virtual Config config() const = 0;  // every option written out; reads as the same schedule
 };
 
+class RampOptions {
+ public:
+  DEBIAS_OPTION(RampOptions, double, from, 0)
+  DEBIAS_OPTION(RampOptions, double, to, 0)
+  DEBIAS_OPTION(RampOptions, int64_t, every, 1)
+
+  static const OptionTable<RampOptions>& table() {
+    static const auto table = OptionTable<RampOptions>()
+                                  .add("from", &RampOptions::from_, "value of the first stage")
+                                  .add("to", &RampOptions::to_, "value of the last stage")
+                                  .add("every", &RampOptions::every_, Range::closed(1, 1e6), "epochs of a stage");
+    return table;
+  }
+};
+
+std::unique_ptr<ValueSchedule> linear_schedule(const RampOptions& options, int64_t epochs);
+std::unique_ptr<ValueSchedule> cosine_schedule(const RampOptions& options, int64_t epochs);
+std::unique_ptr<ValueSchedule> steps_schedule(std::map<int64_t, double> values);  // by the epoch that they are in force from; one is 0
+
 // `what` names the number in messages ("objective 'bayesian': beta"). Usage errors, naming file and line: `section` is not a map with a
 // `schedule`, an unknown schedule or option, a missing or non-numeric value.
-std::unique_ptr<ValueSchedule> make_value_schedule(const Config& section, const std::string& what, int64_t epochs);
+std::unique_ptr<ValueSchedule> read_value_schedule(const Config& section, const std::string& what, int64_t epochs);
 
 }  // namespace debias

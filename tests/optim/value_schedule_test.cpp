@@ -10,7 +10,7 @@ namespace debias {
 namespace value_schedule_test {
 
 std::unique_ptr<ValueSchedule> schedule(const std::string& yaml, int64_t epochs) {
-  return make_value_schedule(parse_yaml(yaml, "r.yaml"), "objective 'x': beta", epochs);
+  return read_value_schedule(parse_yaml(yaml, "r.yaml"), "objective 'x': beta", epochs);
 }
 
 double value(const std::string& yaml, int64_t epochs, int64_t epoch) { return schedule(yaml, epochs)->value(epoch); }

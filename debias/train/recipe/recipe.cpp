@@ -204,7 +204,7 @@ void read_changing_numbers(const Config& section, int64_t epochs, TermRecipe& te
       return;
     }
     const TermNumber number = term_number(key, *term.entry, value.where());
-    term.schedules.push_back({number, make_value_schedule(value, fmt::format("objective '{}': {}", term.entry->name, key), epochs)});
+    term.schedules.push_back({number, read_value_schedule(value, fmt::format("objective '{}': {}", term.entry->name, key), epochs)});
     begin_with(number, term.schedules.back().schedule->value(0));
   };
   for (const auto& [key, value] : section.entries()) {
