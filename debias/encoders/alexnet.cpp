@@ -11,7 +11,6 @@
 
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -28,7 +27,7 @@ constexpr int64_t kStemPadding = 2;
 
 class AlexNetHalf final : public Encoder {
  public:
-  AlexNetHalf(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
+  AlexNetHalf(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) {
     AlexNetHalfOptions::table().verify(options, "encoder 'alexnet_half'");
     if (in_channels < 1) throw usage_error("encoder 'alexnet_half': images of {} channels; it needs at least 1", in_channels);
     int64_t in = in_channels;
@@ -59,10 +58,9 @@ class AlexNetHalf final : public Encoder {
 
   int64_t feature_dim() const override { return kLayers.back().channels * kPositions * kPositions; }
 
-  Config config() const override { return written_section("alexnet_half", options_); }
+  std::string registry_name() const override { return "alexnet_half"; }
 
  private:
-  AlexNetHalfOptions options_;
   std::vector<torch::nn::Conv2d> convs_;
   std::vector<torch::nn::BatchNorm2d> norms_;
 };

@@ -10,7 +10,6 @@
 
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -60,7 +59,7 @@ class ValidBlock : public torch::nn::Module {
 
 class BagNet18 final : public Encoder {
  public:
-  BagNet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
+  BagNet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) {
     BagNetOptions::table().verify(options, "encoder 'bagnet18'");
     if (in_channels < 1) throw usage_error("encoder 'bagnet18': images of {} channels; it needs at least 1", in_channels);
     conv1_ = register_module("conv1", valid_convolution(in_channels, kStem, 1));
@@ -89,10 +88,9 @@ class BagNet18 final : public Encoder {
 
   int64_t feature_dim() const override { return kStages.back().channels; }
 
-  Config config() const override { return written_section("bagnet18", options_); }
+  std::string registry_name() const override { return "bagnet18"; }
 
  private:
-  BagNetOptions options_;
   torch::nn::Conv2d conv1_{nullptr};
   torch::nn::Conv2d conv2_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr};

@@ -18,7 +18,7 @@ class ChannelHalves final : public Encoder {
     return at::cat({first_->forward(part(0, channels_)), second_->forward(part(channels_, images.size(1)))}, 1);
   }
   int64_t feature_dim() const override { return first_->feature_dim() + second_->feature_dim(); }
-  Config config() const override { return first_->config(); }
+  std::string registry_name() const override { return first_->registry_name(); }
 
  private:
   std::shared_ptr<Encoder> first_, second_;
@@ -34,7 +34,6 @@ class HeadHalves final : public Head {
     return at::cat({first_->forward(features.slice(1, 0, features_)), second_->forward(features.slice(1, features_))}, 1);
   }
   int64_t output_dim() const override { return first_->output_dim() + second_->output_dim(); }
-  Config config() const override { return first_->config(); }
 
  private:
   std::shared_ptr<Head> first_, second_;

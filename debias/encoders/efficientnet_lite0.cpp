@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "debias/encoders/mobile_network.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -53,7 +52,7 @@ class EfficientNetLite0 final : public MobileNetwork {
   EfficientNetLite0(const EfficientNetLite0Options& options, int64_t in_channels, uint64_t seed)
       : MobileNetwork(lite0_architecture(options.origin()), timm_mobile_names, in_channels, seed), options_(options) {}
 
-  Config config() const override { return written_section("efficientnet_lite0", options_); }
+  std::string registry_name() const override { return "efficientnet_lite0"; }
   std::vector<EncoderStage> stages() const override { return stages_by(lite0_stage); }
   std::vector<WeightLayout> weight_layouts() const override {
     WeightLayout google = layout("efficientnet-pytorch", efficientnet_pytorch_names, {"_fc."});

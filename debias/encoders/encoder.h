@@ -30,8 +30,7 @@ class Encoder : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& images) = 0;
   virtual int64_t feature_dim() const = 0;
-  virtual Config config() const = 0;  // resolved, with `name`
-  std::string registry_name() const { return config().find("name")->text(); }
+  virtual std::string registry_name() const = 0;
   virtual std::vector<EncoderStage> stages() const { return {}; }   // from the images on; empty: it can be frozen as a whole only
   virtual std::vector<WeightLayout> weight_layouts() const;         // keys of files that weights are read from; its own names first
   virtual std::optional<int64_t> image_side() const { return {}; }  // the only size that it takes; nothing: any size
@@ -56,7 +55,6 @@ class Head : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& features) = 0;
   virtual int64_t output_dim() const = 0;
-  virtual Config config() const = 0;
 };
 
 struct EncoderEntry {

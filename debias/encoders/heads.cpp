@@ -10,7 +10,6 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -31,7 +30,6 @@ class SimclrHead final : public Head {
     return fc2_(normalised(*bn1_, fc1_(features), {.activation = Activation::kRelu}));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override { return written_section("simclr", options_); }
 
  private:
   SimclrHeadOptions options_;
@@ -49,7 +47,6 @@ class MlpHead final : public Head {
   }
   torch::Tensor forward(const torch::Tensor& features) override { return fc2_(fc1_(features).relu_()); }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override { return written_section("mlp", options_); }
 
  private:
   MlpHeadOptions options_;
@@ -71,7 +68,6 @@ class LinearHead final : public Head {
     return options_.batch_norm() ? bn_(rows) : rows;
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override { return written_section("linear", options_); }
 
  private:
   LinearHeadOptions options_;
@@ -96,7 +92,6 @@ class AlexNetHead final : public Head {
     return fc8_(normalised(*bn7_, fc7_(x), {.activation = Activation::kRelu}));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override { return written_section("alexnet", options_); }
 
  private:
   AlexNetHeadOptions options_;
@@ -125,7 +120,6 @@ class MocoV3Head final : public Head {
     return norms_.back()(fcs_.back()(x));
   }
   int64_t output_dim() const override { return options_.output_dim(); }
-  Config config() const override { return written_section("moco_v3", options_); }
 
  private:
   MocoV3HeadOptions options_;
@@ -138,7 +132,6 @@ class NoHead final : public Head {
   explicit NoHead(int64_t feature_dim) : feature_dim_(feature_dim) {}
   torch::Tensor forward(const torch::Tensor& features) override { return features; }
   int64_t output_dim() const override { return feature_dim_; }
-  Config config() const override { return Config::map({{"name", Config::string("none")}}); }
 
  private:
   int64_t feature_dim_;

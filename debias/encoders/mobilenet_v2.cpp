@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "debias/encoders/mobile_network.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -40,17 +39,14 @@ std::pair<std::string, std::string> torchvision_mobile_names(const MobileUnit& u
 
 class MobileNetV2 final : public MobileNetwork {
  public:
-  MobileNetV2(const MobileNetV2Options& options, int64_t in_channels, uint64_t seed)
-      : MobileNetwork({.stages = mobilenet_v2_stages()}, torchvision_mobile_names, in_channels, seed), options_(options) {}
+  MobileNetV2(int64_t in_channels, uint64_t seed)
+      : MobileNetwork({.stages = mobilenet_v2_stages()}, torchvision_mobile_names, in_channels, seed) {}
 
-  Config config() const override { return written_section("mobilenet_v2", options_); }
+  std::string registry_name() const override { return "mobilenet_v2"; }
   std::vector<EncoderStage> stages() const override { return stages_by(torchvision_part); }
   std::vector<WeightLayout> weight_layouts() const override {
     return {layout("torchvision", torchvision_mobile_names, {"classifier."}), layout("timm", timm_mobile_names, {"classifier."})};
   }
-
- private:
-  MobileNetV2Options options_;
 };
 
 }  // namespace
@@ -63,7 +59,7 @@ const OptionTable<MobileNetV2Options>& MobileNetV2Options::table() {
 std::shared_ptr<Encoder> make_mobilenet_v2(const MobileNetV2Options& options, int64_t in_channels, uint64_t seed) {
   MobileNetV2Options::table().verify(options, "encoder 'mobilenet_v2'");
   if (in_channels < 1) throw usage_error("encoder 'mobilenet_v2': images of {} channels; it needs at least 1", in_channels);
-  return std::make_shared<MobileNetV2>(options, in_channels, seed);
+  return std::make_shared<MobileNetV2>(in_channels, seed);
 }
 
 std::optional<Config> mobilenet_v2_section(const WeightShapes& shapes) {

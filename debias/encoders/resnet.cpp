@@ -8,7 +8,6 @@
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -139,14 +138,6 @@ torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
 }
 
 torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }
-
-Config ResNet::config() const {
-  Config config = written_section(fmt::format("resnet{}", depth_), options_);
-  // As runs of before these options have it, which else could not be resumed.
-  if (!options_.stem_width()) config.erase("stem_width");
-  if (options_.stem_weights() == StemWeights::kNormal) config.erase("stem_weights");
-  return config;
-}
 
 std::vector<EncoderStage> ResNet::stages() const {
   std::vector<EncoderStage> stages = {{"stem", {"conv1", "bn1"}}};

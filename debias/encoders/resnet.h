@@ -65,7 +65,7 @@ class ResNet final : public Encoder {
 
   torch::Tensor forward(const torch::Tensor& images) override;
   int64_t feature_dim() const override { return feature_dim_; }
-  Config config() const override;
+  std::string registry_name() const override { return "resnet" + std::to_string(depth_); }
   const ResNetOptions& options() const { return options_; }
   std::vector<EncoderStage> stages() const override;  // stem, layer1, ..., layer4
 

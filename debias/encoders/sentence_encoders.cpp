@@ -9,7 +9,6 @@
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/written_section.h"
 #include "debias/runtime/upload.h"
 
 namespace debias {
@@ -84,7 +83,7 @@ class Gru final : public Encoder {
     return packed_gru(at::embedding(embedding_, steps->words), steps, directions_, options_.cell());
   }
   int64_t feature_dim() const override { return options_.features(); }
-  Config config() const override { return written_section("gru", options_); }
+  std::string registry_name() const override { return "gru"; }
 
  private:
   GruWeights make_direction(const std::string& suffix, int64_t E, int64_t H, InitKeys& keys) {
@@ -128,7 +127,7 @@ class BagOfWords final : public Encoder {
     return std::get<0>(at::embedding_bag(embedding_, words, first, false, /*mode sum*/ 0, false));
   }
   int64_t feature_dim() const override { return options_.features(); }
-  Config config() const override { return written_section("bag_of_words", options_); }
+  std::string registry_name() const override { return "bag_of_words"; }
 
  private:
   BagOfWordsOptions options_;
@@ -145,7 +144,7 @@ class SentencePair final : public Encoder {
     return at::cat({f_->forward(own), g_->forward(own)}, 1);
   }
   int64_t feature_dim() const override { return f_->feature_dim() + g_->feature_dim(); }
-  Config config() const override { return f_->config(); }
+  std::string registry_name() const override { return f_->registry_name(); }
 
  private:
   std::shared_ptr<Encoder> f_, g_;

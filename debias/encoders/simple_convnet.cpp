@@ -8,7 +8,6 @@
 #include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -43,7 +42,7 @@ class SimpleConvNet final : public Encoder {
 
   int64_t feature_dim() const override { return kChannels.back(); }
 
-  Config config() const override { return written_section("simple_convnet", options_); }
+  std::string registry_name() const override { return "simple_convnet"; }
 
  private:
   SimpleConvNetOptions options_;

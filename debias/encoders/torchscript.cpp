@@ -13,7 +13,6 @@
 
 #include "debias/core/error.h"
 #include "debias/core/file_digest.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -82,7 +81,7 @@ class TorchScript final : public Encoder {
   int64_t feature_dim() const override { return features_; }
   std::optional<int64_t> image_side() const override { return options_.size(); }
 
-  Config config() const override { return written_section("torchscript", options_); }
+  std::string registry_name() const override { return "torchscript"; }
 
   void train(bool on = true) override {
     Encoder::train(on);

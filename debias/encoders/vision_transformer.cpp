@@ -12,7 +12,6 @@
 
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/written_section.h"
 
 namespace debias {
 namespace {
@@ -138,7 +137,7 @@ class VitSmall final : public Encoder {
   int64_t feature_dim() const override { return kVitWidth; }
   std::optional<int64_t> image_side() const override { return options_.size(); }
 
-  Config config() const override { return written_section("vit_small", options_); }
+  std::string registry_name() const override { return "vit_small"; }
 
   std::vector<EncoderStage> stages() const override {
     std::vector<EncoderStage> stages = {{"embed", {"cls_token", "pos_embed", "patch_embed"}}};

@@ -13,7 +13,7 @@ class EncoderWithHead final : public Encoder {
 
   torch::Tensor forward(const torch::Tensor& images) override { return head_->forward(encoder_->forward(images)); }
   int64_t feature_dim() const override { return head_->output_dim(); }
-  Config config() const override { return encoder_->config(); }
+  std::string registry_name() const override { return encoder_->registry_name(); }
 
  private:
   std::shared_ptr<Encoder> encoder_;

@@ -45,15 +45,17 @@ struct Subject {
 };
 
 Subject encoder_subject(const Config& section, uint64_t seed) {
-  auto encoder = read_encoder(section).make(3, seed);
+  const ChosenEncoder chosen = read_encoder(section);
+  auto encoder = chosen.make(3, seed);
   const int64_t side = section_name(section, "encoder") == "alexnet_half" ? 71 : 16;  // it needs 63
   return {encoder, [encoder](const at::Tensor& x) { return encoder->forward(x); }, input({5, 3, side, side}), encoder->feature_dim(),
-          encoder->config()};
+          chosen.section};
 }
 
 Subject head_subject(const Config& section, uint64_t seed) {
-  auto head = read_head(section).make(kFeatures, seed);
-  return {head, [head](const at::Tensor& x) { return head->forward(x); }, input({5, kFeatures}), head->output_dim(), head->config()};
+  const ChosenHead chosen = read_head(section);
+  auto head = chosen.make(kFeatures, seed);
+  return {head, [head](const at::Tensor& x) { return head->forward(x); }, input({5, kFeatures}), head->output_dim(), chosen.section};
 }
 
 struct Case {
@@ -203,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EncoderContract, testing::ValuesIn(cases()), 
 TEST(EncoderRegistry, ABareWordIsASection) {
   EXPECT_EQ(read_encoder(Config::scalar("simple_convnet")).make(1, 1)->feature_dim(), 128);
   EXPECT_EQ(read_head(Config::scalar("none")).make(9, 1)->output_dim(), 9);
-  EXPECT_EQ(read_head(Config()).make(9, 1)->config().find("name")->text(), "none");
+  EXPECT_EQ(read_head(Config()).section.find("name")->text(), "none");
 }
 
 std::string message(const std::string& yaml, int64_t in_channels = 3) {

@@ -25,7 +25,7 @@ std::shared_ptr<Encoder> bag(uint64_t seed = 1) {
 TEST(SentenceEncoders, GiveARowASentence) {
   for (const auto& encoder : {gru(), gru({"direction=forward"}), gru({"cell=torch"}), bag()}) {
     const at::Tensor rows = encoder->forward(some_ids());
-    EXPECT_EQ(rows.sizes(), (std::vector<int64_t>{3, 8})) << encoder->config().to_yaml();
+    EXPECT_EQ(rows.sizes(), (std::vector<int64_t>{3, 8})) << encoder->registry_name();
     EXPECT_EQ(encoder->feature_dim(), 8);
     const at::Tensor alone = encoder->forward(at::tensor({4, 0}, at::kLong).view({1, 2}));
     EXPECT_LT((alone[0] - rows[1]).abs().max().item<double>(), 1e-6);  // padding and neighbours change nothing

@@ -29,11 +29,12 @@ class WeightFile : public testing::Test {
     write_safetensors(path_, tensors, {});
   }
 
-  std::shared_ptr<Encoder> with_weights(uint64_t seed) {
+  ChosenEncoder chosen_with_weights() {
     Config section = parse_yaml(kSection, "r.yaml");
     section.set("weights", Config::string(path_));
-    return read_encoder(section).make(3, seed);
+    return read_encoder(section);
   }
+  std::shared_ptr<Encoder> with_weights(uint64_t seed) { return chosen_with_weights().make(3, seed); }
 
   // The message of loading into an encoder, which must be unchanged by the failure.
   std::string message(const std::string& section = kSection) {
@@ -64,7 +65,7 @@ TEST_F(WeightFile, TorchvisionsKeysLoadAndItsClassifierIsIgnored) {
   write(state);
   EXPECT_FALSE(same(*encoder(2), *source));
   EXPECT_TRUE(same(*with_weights(2), *source));
-  EXPECT_EQ(with_weights(2)->config().find("weights")->text(), path_);
+  EXPECT_EQ(chosen_with_weights().section.find("weights")->text(), path_);
 }
 
 TEST_F(WeightFile, CheckpointsLoadTheirEncoder) {

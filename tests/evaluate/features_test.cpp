@@ -120,7 +120,7 @@ class ConvolvingEncoder : public Encoder {
   ConvolvingEncoder() { weight_ = register_parameter("weight", at::linspace(-1, 1, 8 * 3).view({8, 3, 1, 1}).contiguous()); }
   torch::Tensor forward(const torch::Tensor& images) override { return at::conv2d(images, weight_).mean({2, 3}); }
   int64_t feature_dim() const override { return 8; }
-  Config config() const override { return {}; }
+  std::string registry_name() const override { return "convolving"; }
 
  private:
   at::Tensor weight_;

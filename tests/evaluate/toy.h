@@ -68,7 +68,7 @@ class ToyEncoder : public Encoder {
     return at::cat({x.mean({2, 3}), x.square().mean({2, 3})}, 1) + poison;
   }
   int64_t feature_dim() const override { return 6; }
-  Config config() const override { return Config::map({{"name", Config::string("toy")}}); }
+  std::string registry_name() const override { return "toy"; }
   torch::nn::BatchNorm2dImpl& bn() { return *bn_; }
 
   bool channels_last = false, saw_training = false;

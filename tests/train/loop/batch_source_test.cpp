@@ -72,7 +72,7 @@ class Plane : public Encoder {
   }
   torch::Tensor forward(const torch::Tensor& points) override { return linear_->forward(points); }
   int64_t feature_dim() const override { return 3; }
-  Config config() const override { return Config::map(); }
+  std::string registry_name() const override { return "plane"; }
 
  private:
   torch::nn::Linear linear_{nullptr};

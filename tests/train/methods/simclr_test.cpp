@@ -32,7 +32,7 @@ class PlainEncoder : public Encoder {  // no BatchNorm unless asked for, so that
     return norm_.is_empty() ? rows : norm_->forward(rows);
   }
   int64_t feature_dim() const override { return 6; }
-  Config config() const override { return {}; }
+  std::string registry_name() const override { return "plain"; }
 
  private:
   torch::nn::Linear linear_{nullptr};

@@ -25,7 +25,7 @@ class EncoderPair final : public Encoder {
 
   torch::Tensor forward(const torch::Tensor& images) override { return at::cat({intrinsic_->forward(images), bias_->forward(images)}, 1); }
   int64_t feature_dim() const override { return intrinsic_->feature_dim() + bias_->feature_dim(); }
-  Config config() const override { return intrinsic_->config(); }
+  std::string registry_name() const override { return intrinsic_->registry_name(); }
   std::optional<int64_t> image_side() const override { return intrinsic_->image_side(); }
 
  private:
