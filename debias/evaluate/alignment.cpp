@@ -44,18 +44,17 @@ Table count_pairs(const Dataset& train, size_t classes, size_t biases) {
   return table;
 }
 
-int64_t number_of(const Config& node, const std::string& name, const Names& known) {
-  const auto found = std::find(known.names.begin(), known.names.end(), name);
+int64_t number_of(const AlignedChoice::Name& name, const Names& known) {
+  const auto found = std::find(known.names.begin(), known.names.end(), name.text);
   if (found != known.names.end()) return found - known.names.begin();
-  throw usage_error("{}groups: aligned: unknown {} '{}'{}", node.prefix(), known.what, name, suggestion(name, known.names));
+  throw usage_error("{}groups: aligned: unknown {} '{}'{}", name.prefix, known.what, name.text, suggestion(name.text, known.names));
 }
 
-std::vector<std::vector<int64_t>> as_written(const Config& map, const Names& classes, const Names& biases) {
+std::vector<std::vector<int64_t>> as_written(const AlignedChoice& choice, const Names& classes, const Names& biases) {
   std::vector<std::vector<int64_t>> aligned(classes.names.size());
-  for (const auto& [name, value] : map.entries()) {
-    auto& own = aligned[static_cast<size_t>(number_of(value, name, classes))];
-    const std::vector<Config> items = value.is_sequence() ? value.items() : std::vector<Config>{value};
-    for (const Config& item : items) own.push_back(number_of(item, item.text(), biases));
+  for (const auto& [name, biases_of_it] : choice.classes) {
+    auto& own = aligned[static_cast<size_t>(number_of(name, classes))];
+    for (const auto& bias : biases_of_it) own.push_back(number_of(bias, biases));
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
   }
@@ -181,18 +180,22 @@ AlignedRule rule_for(const Dataset& train) {
 namespace options_detail {
 
 AlignedChoice Field<AlignedChoice>::parse(const Config& value, const Range&, const std::string& what) {
-  if (value.is_scalar()) return {Field<AlignedRule>::parse(value, Range::any(), what), Config()};
+  if (value.is_scalar()) return {Field<AlignedRule>::parse(value, Range::any(), what)};
   if (!value.is_map() || value.entries().empty()) refuse(value, what, kExpected);
+  AlignedChoice choice{.section = value};
   for (const auto& [name, own] : value.entries()) {
-    const bool list = own.is_sequence() && !own.items().empty() &&
-                      std::all_of(own.items().begin(), own.items().end(), [](const Config& item) { return item.is_scalar(); });
-    if (!own.is_scalar() && !list) refuse(own, what + ": " + name, "a bias label or a list of them");
+    const std::vector<Config> biases = own.is_sequence() ? own.items() : std::vector<Config>{own};
+    if (biases.empty() || !std::ranges::all_of(biases, &Config::is_scalar)) {
+      refuse(own, what + ": " + name, "a bias label or a list of them");
+    }
+    auto& of_class = choice.classes.emplace_back(AlignedChoice::OfClass{{name, own.prefix()}, {}});
+    for (const Config& bias : biases) of_class.biases.push_back({Field<std::string>::parse(bias, Range::any(), what), bias.prefix()});
   }
-  return {AlignedRule::kAuto, value};
+  return choice;
 }
 
 Config Field<AlignedChoice>::emit(const AlignedChoice& choice) {
-  return choice.map.is_map() ? choice.map : Field<AlignedRule>::emit(choice.rule);
+  return choice.classes.empty() ? Field<AlignedRule>::emit(choice.rule) : choice.section;
 }
 
 }  // namespace options_detail
@@ -206,9 +209,9 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   const Table table = count_pairs(train, classes.names.size(), biases.names.size());
   const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
   Alignment alignment;
-  if (choice.map.is_map()) {
+  if (!choice.classes.empty()) {
     alignment.by = "recipe";
-    alignment.map = AlignmentMap(as_written(choice.map, classes, biases));
+    alignment.map = AlignmentMap(as_written(choice, classes, biases));
   } else if (rule == AlignedRule::kMajority && trained_biases > 0) {
     alignment.by = "majority";
     alignment.map = AlignmentMap(most_frequent(table, classes, biases, alignment.notes));

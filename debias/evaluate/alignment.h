@@ -32,8 +32,19 @@ struct EnumNames<AlignedRule> {
 };
 
 struct AlignedChoice {
+  struct Name {
+    std::string text, prefix;  // of messages: where it was written
+  };
+  struct OfClass {
+    Name name;
+    std::vector<Name> biases;
+  };
+
   AlignedRule rule = AlignedRule::kAuto;
-  Config map;  // class name -> bias name, or a list of them; where it is a map, it counts, and not the rule
+  std::vector<OfClass> classes = {};  // where any is given, they count, and not the rule
+  Config section = {};                // that gives them
+
+  bool operator==(const AlignedChoice& other) const { return rule == other.rule && section == other.section; }
 };
 
 namespace options_detail {

@@ -66,12 +66,13 @@ std::vector<EvaluatedSplit> evaluated_splits(const EvaluationInput& input) {
 const Alignment& EvaluationCache::alignment() { return alignment(protocols_.of("groups").as<GroupsOptions>().aligned()); }
 
 const Alignment& EvaluationCache::alignment(const AlignedChoice& choice) {
-  const std::string key = options_detail::Field<AlignedChoice>::emit(choice).to_json().dump();
-  if (const auto found = alignments_.find(key); found != alignments_.end()) return found->second;
+  for (const auto& [known, found] : alignments_) {
+    if (known == choice) return found;
+  }
   const auto splits = evaluated_splits(input_);
   std::vector<const Dataset*> evaluated;
   for (const auto& split : splits) evaluated.push_back(split.dataset.get());
-  return alignments_.emplace(key, decide_alignment(*input_.train, evaluated, choice)).first->second;
+  return alignments_.emplace_back(choice, decide_alignment(*input_.train, evaluated, choice)).second;
 }
 
 std::vector<std::string> EvaluationCache::unsaid(const std::vector<std::string>& notes) {

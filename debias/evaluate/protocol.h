@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -110,7 +111,7 @@ class EvaluationCache {
   ChosenProtocols protocols_;
   std::map<std::string, Features> features_;
   std::map<std::string, EvaluationResult> results_;  // by protocol and options
-  std::map<std::string, Alignment> alignments_;      // by the choice
+  std::deque<std::pair<AlignedChoice, Alignment>> alignments_;
   std::set<std::string> said_;
 };
 
