@@ -32,17 +32,16 @@ int64_t frozen_count(const Freeze& freeze, const std::vector<std::string>& names
 }  // namespace
 
 Freeze options_detail::Field<Freeze>::parse(const Config& value, const Range&, const std::string& what) {
-  if (value.is_null()) return {};
-  if (!value.is_scalar()) refuse(value, what, "none, all, a number of stages or the name of a stage");
-  const std::string& text = value.text();
-  if (text == "none") return {};
-  if (text == "all") return {Freeze::Kind::kAll, 0, ""};
+  if (!value.is_null() && !value.is_scalar()) refuse(value, what, "none, all, a number of stages or the name of a stage");
+  const auto given = Field<std::optional<std::string>>::parse(value, Range::any(), what);
+  if (!given) return {};
+  if (*given == "all") return {Freeze::Kind::kAll, 0, ""};
   int64_t count = 0;
-  if (!value.quoted() && parse_integer(text, &count)) {
+  if (!value.quoted() && parse_integer(*given, &count)) {
     check_range(static_cast<double>(count), Range::closed(1, 1000), value, what);
     return {Freeze::Kind::kFirst, count, ""};
   }
-  return {Freeze::Kind::kThrough, 0, text};
+  return {Freeze::Kind::kThrough, 0, *given};
 }
 
 Config options_detail::Field<Freeze>::emit(const Freeze& freeze) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "debias/core/error.h"
+#include "debias/core/flattened.h"
 #include "debias/core/foreign_file.h"
 #include "debias/encoders/encoder.h"
 
@@ -121,7 +122,7 @@ std::optional<FoundLayout> layout_in(const SafetensorsFile& file, const Encoder&
 
 std::string in_one_line(const Config& section) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : section.entries()) parts.push_back(fmt::format("{}: {}", key, value.text()));
+  for (const auto& [key, value] : flattened(section)) parts.push_back(fmt::format("{}: {}", key, value));
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 

@@ -13,7 +13,7 @@ const OptionTable<LabelColumns>& LabelColumns::table() {
 
 LabelColumns LabelColumns::from_config(const Config& value, const std::string& what) {
   if (value.is_null()) return {};
-  if (value.is_scalar()) return LabelColumns().file(value.text());
+  if (value.is_scalar()) return LabelColumns().file(options_detail::Field<std::string>::parse(value, Range::any(), what));
   if (!value.is_map()) options_detail::refuse(value, what, "a file or a map {file: FILE.csv, path: ..., label: ..., bias: ...}");
   LabelColumns columns = table().read(value, what);
   if (columns.file().empty()) throw usage_error("{}{}: no file is given; write file: FILE.csv", value.prefix(), what);
