@@ -68,6 +68,12 @@ bool MetricTitles::lower_is_better(const std::string& metric) const {
   return better == Better::kLower || better == Better::kLowerOfOneObjective;
 }
 
+std::string MetricTitles::last_epoch_of(const std::string& metric) const {
+  const std::string name = split_of(metric).name;
+  const auto last = std::ranges::find(known_, name, &Metric::last_of);
+  return last == known_.end() || name.empty() ? "" : metric.substr(0, metric.size() - name.size()) + last->name;
+}
+
 std::string metric_number(Unit unit, double value) { return unit == Unit::kShare ? percent_text(value, 2) : short_number(value); }
 
 }  // namespace debias

@@ -38,6 +38,7 @@ class MetricTitles {
   Unit unit(const std::string& metric) const { return of(metric).unit; }
   // Covers every loss, too: a report calls none better, as its runs may have other objectives, but an order of published losses means that.
   bool lower_is_better(const std::string& metric) const;
+  std::string last_epoch_of(const std::string& metric) const;  // the metric of the last epoch beside one of the best; "" without one
 
  private:
   std::vector<Metric>::const_iterator find(const std::string& name) const;

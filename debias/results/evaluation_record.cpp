@@ -182,6 +182,11 @@ bool EvaluationRecord::has_option(const std::string& name, const Json& value) co
   return found != options.end() && *found == value;
 }
 
+double EvaluationRecord::interval_level() const {
+  const auto found = options.find("level");
+  return found == options.end() || !found->is_number() ? kNotKnown : found->get<double>();
+}
+
 bool EvaluationRecord::is_of_tasks() const { return !metrics.empty() && metrics.front().first.find('.') == std::string::npos; }
 
 const EvaluatedTask* EvaluationRecord::task(const std::string& name) const {

@@ -123,6 +123,7 @@ struct EvaluationRecord {
 
   const double* metric(const std::string& name) const;  // null where there is none
   bool has_option(const std::string& name, const Json& value) const;
+  double interval_level() const;  // the share of intervals that hold the true value; NaN where the options do not say
   bool evaluates_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
   bool is_of_tasks() const;                                         // its metrics have tasks in front of their names, not splits
   const EvaluatedTask* task(const std::string& name) const;         // null where there is none

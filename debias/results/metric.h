@@ -31,6 +31,7 @@ struct Metric {
   bool of_batch = false;                 // train.batch_size decides how much there is to mistake for what is sought
   // One setting of several has its text behind, and in the title in the place of {}: "low_shot_acc1_5_per_class".
   bool of_setting = false;
+  std::string last_of = {};  // of the last epoch, as the metric of this name is of the best
 };
 
 // True if the metric of this name, without its split, is the one described.

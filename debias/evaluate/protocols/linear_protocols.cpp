@@ -178,6 +178,7 @@ std::vector<Metric> linear_supcon_metrics() {
   std::vector<Metric> metrics = linear_dcl_metrics();
   metrics.push_back({"linear_last_acc1", "linear probe accuracy, last epoch", Unit::kShare, Better::kHigher, Standing::kProtocol});
   metrics.push_back({"linear_last_acc5", "linear probe accuracy, top 5, last epoch", Unit::kShare, Better::kHigher, Standing::kDetail});
+  for (size_t i = 0; i < 2; ++i) metrics[2 + i].last_of = metrics[i].name;
   return metrics;
 }
 

@@ -273,8 +273,8 @@ std::string interval_level(const std::vector<RunColumn>& columns) {
     for (const RunRecord* run : column.runs) {
       for (const auto& record : run->evaluations) {
         if (record.intervals.empty() || !record.by_draw.empty()) continue;
-        const auto level = record.options.find("level");
-        levels.insert(level == record.options.end() || !level->is_number() ? "" : fmt::format("{:g} %", 100 * level->get<double>()));
+        const double level = record.interval_level();
+        levels.insert(std::isnan(level) ? "" : fmt::format("{:g} %", 100 * level));
       }
     }
   }

@@ -143,12 +143,10 @@ std::vector<TableRow> rows_evaluated_alike(const ComparedRuns& compared, const s
   return table_rows(compared, metrics, takes_cheap ? cheap : whole);
 }
 
-// True if the evaluated images chose the epoch of a row's probe: linear_supcon without held-out images. Not that of another data set.
+// True if the evaluated images chose the epoch of a row's probe: one without held-out images. Not that of another data set.
 bool is_chosen_by_evaluated(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
-  const auto [split, name] = split_of(metric);
-  if (name != "linear_acc1" && name != "linear_acc5") return false;
-  const auto chose = [split = split](const EvaluationRecord& record) {
-    return record.protocol == "linear_supcon" && record.data.empty() && record.trained_probe && record.trained_probe->selected_on == split;
+  const auto chose = [split = split_of(metric).split](const EvaluationRecord& record) {
+    return record.data.empty() && record.trained_probe && record.trained_probe->selected_on == split;
   };
   return std::ranges::any_of(row.runs, [&](size_t run) { return std::ranges::any_of(compared.runs[run].evaluations, chose); });
 }
@@ -269,9 +267,8 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   table.ordering = ordering_of(table.rows);
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& metric = table.rows[i].metric;
-    if (!is_chosen_by_evaluated(compared, compared.rows[i], metric)) continue;
-    std::string last = metric;
-    last.replace(last.find("linear_"), 7, "linear_last_");
+    const std::string last = compared.titles->last_epoch_of(metric);
+    if (last.empty() || !is_chosen_by_evaluated(compared, compared.rows[i], metric)) continue;
     table.notes.push_back(fmt::format(
         "{} is that of the probe's best epoch, chosen by the evaluated images, as the protocol defines it; {} is that of its last epoch",
         metric, last));
