@@ -94,7 +94,7 @@ void read_training(const Config& recipe, RecipeFacts& facts) {
   facts.control_steps = number_under(recipe, {"train", "control_steps"}).value_or(0);
   if (const Config* objective = node_under(recipe, {"objective"})) {
     facts.objectives = names_of_terms(*objective);
-    facts.objective_text = objective->to_json().dump();
+    facts.objective = objective->to_json();
   }
   facts.encoder = text_under(recipe, {"encoder", "name"});
   const Config* classifier = node_under(recipe, {"classifier"});
@@ -117,7 +117,7 @@ void read_expectations(const Config& recipe, RecipeFacts& facts) {
   const Config* expected = node_under(recipe, {"expected"});
   if (expected == nullptr) return;
   facts.expected = read_published(*expected);
-  if (!facts.expected.empty()) facts.expected_text = expected->to_yaml();
+  if (!facts.expected.empty()) facts.expected_section = *expected;
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ struct RecipeFacts {
   std::string batch_size;                 // as it is written
   double control_steps = 0;               // of an agent's epoch; 0 for other runs
   std::vector<std::string> objectives;    // names of its terms, without those of weight 0
-  std::string objective_text;             // the whole section: runs of equal texts have the same objective
+  Json objective;                         // the whole section; null where there is none
   std::string encoder;                    // its name
   bool has_classifier = false;            // a section `classifier`
   bool is_fixed = false;                  // a section `fix`
@@ -58,7 +58,7 @@ struct RecipeFacts {
   std::string groups_predictions = "auto";
   std::string select;  // metric of held-out images that chooses the epoch; "" where none does
   std::vector<Published> expected;
-  std::string expected_text;  // the whole list: recipes of equal texts expect the same
+  Config expected_section;  // the whole list; null where nothing is expected
 
   const DataFacts& data_of(const std::string& split) const;  // without anything where there is no such section
   bool has_protocol(const std::string& protocol) const;

@@ -49,7 +49,7 @@ TEST(RecipeFacts, AreThoseOfAWholeRecipe) {
   EXPECT_EQ(found.groups_predictions, "classifier");
   EXPECT_EQ(found.select, "valid.knn_acc1");
   EXPECT_THAT(found.expected, IsEmpty());
-  EXPECT_EQ(found.expected_text, "");
+  EXPECT_TRUE(found.expected_section.is_null());
 }
 
 TEST(RecipeFacts, OfDataAreBySplit) {
@@ -78,10 +78,10 @@ TEST(RecipeFacts, NameTheTermsThatTookPart) {
 }
 
 TEST(RecipeFacts, TellObjectivesApartByAllTheirOptions) {
-  const auto text = [](const std::string& recipe) { return facts(recipe).objective_text; };
-  EXPECT_EQ(text("objective: {name: infonce, temperature: 0.50}"), text("objective: {name: infonce, temperature: 0.5}"));
-  EXPECT_NE(text("objective: {name: infonce, temperature: 0.1}"), text("objective: {name: infonce, temperature: 0.5}"));
-  EXPECT_EQ(text("seed: 1"), "");
+  const auto objective = [](const std::string& recipe) { return facts(recipe).objective; };
+  EXPECT_EQ(objective("objective: {name: infonce, temperature: 0.50}"), objective("objective: {name: infonce, temperature: 0.5}"));
+  EXPECT_NE(objective("objective: {name: infonce, temperature: 0.1}"), objective("objective: {name: infonce, temperature: 0.5}"));
+  EXPECT_TRUE(objective("seed: 1").is_null());
 }
 
 TEST(RecipeFacts, OfAnAgentAndOfCorrectedFeatures) {
@@ -148,11 +148,11 @@ TEST(RecipeFacts, HaveAnEntryForEachExpectation) {
 }
 
 TEST(RecipeFacts, TellExpectationsApartByAllTheirKeys) {
-  const auto text = [](const std::string& entry) { return facts("expected: [" + entry + "]").expected_text; };
-  EXPECT_EQ(text("{metric: a, value: 1}"), text("{metric: a, value: 1}"));
-  EXPECT_NE(text("{metric: a, value: 1}"), text("{metric: a, value: 1, cost: 2}"));
-  EXPECT_NE(text("{metric: a, value: 1}"), text("{metric: a, value: \"1\"}"));
-  EXPECT_EQ(text(""), facts("seed: 1").expected_text);
+  const auto expected = [](const std::string& entry) { return facts("expected: [" + entry + "]").expected_section; };
+  EXPECT_EQ(expected("{metric: a, value: 1}"), expected("{metric: a, value: 1}"));
+  EXPECT_NE(expected("{metric: a, value: 1}"), expected("{metric: a, value: 1, cost: 2}"));
+  EXPECT_NE(expected("{metric: a, value: 1}"), expected("{metric: a, value: \"1\"}"));
+  EXPECT_EQ(expected(""), facts("seed: 1").expected_section);
 }
 
 }  // namespace recipe_facts_test

@@ -119,8 +119,8 @@ void count_control_steps(Chart& chart, double steps) {
 }
 
 bool differ_in_objective(const std::vector<RunColumn>& columns) {
-  const auto text = [](const RunColumn& column) { return column.shown().recipe.objective_text; };
-  return std::ranges::any_of(columns, [&](const RunColumn& column) { return text(column) != text(columns[0]); });
+  const auto objective = [](const RunColumn& column) -> const Json& { return column.shown().recipe.objective; };
+  return std::ranges::any_of(columns, [&](const RunColumn& column) { return objective(column) != objective(columns[0]); });
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::optional<Published> published_at(const std::vector<Published>& numbers, int
 
 void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes) {
   for (const auto& row : compared.rows) {
-    const auto expected_by = [&](size_t run) -> const std::string& { return compared.runs[run].recipe.expected_text; };
+    const auto expected_by = [&](size_t run) -> const Config& { return compared.runs[run].recipe.expected_section; };
     const bool alike =
         row.expected || std::ranges::all_of(row.runs, [&](size_t run) { return expected_by(run) == expected_by(row.runs.front()); });
     if (alike) continue;
