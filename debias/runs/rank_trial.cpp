@@ -41,8 +41,8 @@ struct Meter {
 
 TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset, const Ranks& ranks, const Trial& trial) {
   RunParts parts = make_run_parts(recipe, dataset, ranks);
-  const RunDescription description = {resolve_recipe(recipe, *dataset).to_yaml(), name_table(*dataset), {}};
-  require_same_training(description.recipe_yaml, {}, ranks);
+  const RunDescription description = {resolve_recipe(recipe, *dataset), name_table(*dataset), {}};
+  require_same_training(description.recipe, {}, ranks);
   const Trained trained = {parts.model, *parts.optimizers, *parts.method, *parts.source};
   TrainingState state;
   if (!trial.from.empty()) {

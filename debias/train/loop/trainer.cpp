@@ -14,7 +14,7 @@ TrainResult train(const TrainInput& input) {
                            .on_full_disk = recipe.train.on_full_disk(),
                            .select = recipe.evaluate.select(),
                            .on_evaluation_error = recipe.evaluate.on_error()};
-  require_same_training(loop.resolved.to_yaml(), input.data, *input.ranks);
+  require_same_training(loop.resolved, input.data, *input.ranks);
   EncoderTraining training(input);
   return run_training(training, loop, {name_table(*input.dataset), input.data, input.data_change, input.data_roots}, input);
 }

@@ -53,7 +53,7 @@ class TrainingLoop {
         ranks_(*control.ranks),
         built_(build_ahead()),
         folder_(open_folder()),
-        description_{recipe.resolved.to_yaml(), data.names, data.record},
+        description_{recipe.resolved, data.names, data.record},
         log_(folder_ ? folder_->path() + "/train.log" : "/dev/null", *control.log),
         disk_(
             recipe.on_full_disk, control.full_disk_retry, [this] { return stop_signal() != 0; }, log_),

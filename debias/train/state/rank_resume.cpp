@@ -79,12 +79,12 @@ OpenCheckpoint take_checkpoint(const Ranks& ranks) {
   return checkpoint;
 }
 
-void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks) {
+void require_same_training(const Config& recipe, const DataRecord& data, const Ranks& ranks) {
   const auto images = data.sets.find("train");
   const std::string listing =
       images == data.sets.end() ? "" : to_json(images->second).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   require_same({{"the version", fmt::format("debias {}, libtorch {}", DEBIAS_VERSION, TORCH_VERSION)},
-                {"the recipe", recipe_yaml, recipe_difference},
+                {"the recipe", recipe.to_yaml(), recipe_difference},
                 {"the training images", listing, data_difference}},
                ranks);
 }

@@ -13,7 +13,7 @@ void give_checkpoint(const std::string& path, const Ranks& ranks);
 OpenCheckpoint take_checkpoint(const Ranks& ranks);
 
 // Rejects ranks that would not train the same: of another version, recipe (except for keys that change nothing) or training images.
-void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks);
+void require_same_training(const Config& recipe, const DataRecord& data, const Ranks& ranks);
 
 // Checks that all ranks have the same parameters; a failure names the rank. `when`: "at the start".
 void require_same_weights(const NamedTensors& weights, const std::string& when, const Ranks& ranks);

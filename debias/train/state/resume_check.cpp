@@ -72,7 +72,7 @@ ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription&
   ResumeCheck check;
   std::set<std::string> replaced;
   const Config then = parse_yaml(checkpoint.recipe_yaml, checkpoint.file.path());
-  for (const auto& [key, before, after] : config_changes(then, parse_yaml(now.recipe_yaml, "recipe"))) {
+  for (const auto& [key, before, after] : config_changes(then, now.recipe)) {
     if (changes_training(key)) {
       throw usage_error(
           "resuming '{0}': its config.yaml was edited at '{1}' ({2} in the checkpoint, {3} now); restore it: debias checkpoint show {0} "

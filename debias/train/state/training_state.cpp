@@ -99,7 +99,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
 
 Metadata stored_metadata(const TrainingState& state, const RunDescription& run) {
   return {{kStateKey, json_text(state.to_json())},
-          {kRecipeKey, run.recipe_yaml},
+          {kRecipeKey, run.recipe.to_yaml()},
           {kNamesKey, json_text(to_json(run.names))},
           {kDataKey, json_text(to_json(run.data))}};
 }

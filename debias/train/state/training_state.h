@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/config.h"
 #include "debias/data/name_table.h"
 #include "debias/train/methods/diagnostics.h"
 #include "debias/train/state/data_record.h"
@@ -45,8 +46,8 @@ struct TrainingState {
 
 // Constants of a run, stored in each of its checkpoints.
 struct RunDescription {
-  std::string recipe_yaml;  // resolved
-  NameTable names;          // of the training set
+  Config recipe;    // resolved
+  NameTable names;  // of the training set
   DataRecord data;
 };
 
