@@ -55,6 +55,13 @@ void AdamMomentOptions::require_two_betas(const AdamMomentOptions& options, cons
   if (options.betas().size() != 2) throw usage_error("{}: betas: expected two numbers, found {}", what, options.betas().size());
 }
 
+ChosenOptimizer adam_optimizer(double learning_rate, double weight_decay) {
+  AdamOptions<false> options;
+  options.weight_decay(weight_decay).learning_rate(learning_rate);
+  AdamOptions<false>::table().verify(options, "optimizer 'adam'");
+  return chosen_optimizer("adam", options, moments_format<torch::optim::AdamParamState>());
+}
+
 OptimizerEntry adam_entry() {
   return optimizer_entry<AdamOptions<false>>("adam", "Adam (Kingma and Ba 2015); weight decay is L2, not decoupled",
                                              moments_format<torch::optim::AdamParamState>());

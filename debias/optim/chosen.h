@@ -10,6 +10,7 @@
 
 namespace debias {
 
+class MomentumOptions;
 class Optimizer;
 class Schedule;
 struct OptimizedParameter;
@@ -20,6 +21,8 @@ struct ChosenOptimizer {
   std::function<std::unique_ptr<Optimizer>(std::vector<OptimizedParameter> parameters)> make;
 };
 ChosenOptimizer read_optimizer(const Config& section);
+ChosenOptimizer adam_optimizer(double learning_rate, double weight_decay = 0);  // usage errors as of a section
+ChosenOptimizer sgd_optimizer(const MomentumOptions& options);
 
 struct ChosenSchedule {
   Config section;  // likewise
@@ -28,5 +31,6 @@ struct ChosenSchedule {
   std::function<std::unique_ptr<Schedule>(double base_learning_rate, int64_t epochs)> make;
 };
 ChosenSchedule read_schedule(const Config& section);  // of none: constant
+ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double gamma);
 
 }  // namespace debias

@@ -121,16 +121,20 @@ StateFormat moments_format() {
 
 // Options: a table(), the common options, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
 template <class Options>
+ChosenOptimizer chosen_optimizer(const std::string& name, const Options& options, const StateFormat& format) {
+  ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate(), nullptr};
+  chosen.section.overlay(Options::table().write(options));
+  chosen.make = [options, format](std::vector<OptimizedParameter> parameters) {
+    auto rule = options.rule(parameters);
+    return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
+  };
+  return chosen;
+}
+
+template <class Options>
 OptimizerEntry optimizer_entry(const std::string& name, const std::string& summary, const StateFormat& format) {
   const auto read = [name, format](const Config& section) {
-    const Options options = Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"});
-    ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate(), nullptr};
-    chosen.section.overlay(Options::table().write(options));
-    chosen.make = [options, format](std::vector<OptimizedParameter> parameters) {
-      auto rule = options.rule(parameters);
-      return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
-    };
-    return chosen;
+    return chosen_optimizer(name, Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"}), format);
   };
   std::vector<OptionSpec> options = Options::table().specs();
   for (auto& option : options) {

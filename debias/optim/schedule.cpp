@@ -112,21 +112,25 @@ std::unique_ptr<Schedule> make(const MultistepOptions& options, double base, int
 }
 
 template <class Options>
+ChosenSchedule chosen_schedule(const std::string& name, const Options& options, const std::string& where = "") {
+  ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), options.warmup_epochs(), nullptr};
+  chosen.section.overlay(Options::table().write(options));
+  chosen.make = [options, name, where](double base, int64_t epochs) {
+    if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", where, epochs);
+    if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
+      throw usage_error(
+          "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
+          name, options.warmup_from(), base);
+    }
+    return make(options, base, epochs);
+  };
+  return chosen;
+}
+
+template <class Options>
 ScheduleEntry schedule_entry(const std::string& name, const std::string& summary) {
   const auto read = [name](const Config& section) {
-    const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
-    ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), options.warmup_epochs(), nullptr};
-    chosen.section.overlay(Options::table().write(options));
-    chosen.make = [options, name, where = section.prefix()](double base, int64_t epochs) {
-      if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", where, epochs);
-      if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
-        throw usage_error(
-            "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
-            name, options.warmup_from(), base);
-      }
-      return make(options, base, epochs);
-    };
-    return chosen;
+    return chosen_schedule(name, Options::table().read(section_map(section), "schedule '" + name + "'", {"name"}), section.prefix());
   };
   return {name, {}, summary, Options::table().specs(), read};
 }
@@ -140,6 +144,12 @@ const std::vector<ScheduleEntry>& schedule_registry() {
       schedule_entry<MultistepOptions>("multistep", "multiplies the learning rate by gamma at each milestone"),
   };
   return registry;
+}
+
+ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double gamma) {
+  const MultistepOptions options = MultistepOptions().milestones(milestones).gamma(gamma);
+  MultistepOptions::table().verify(options, "schedule 'multistep'");
+  return chosen_schedule("multistep", options);
 }
 
 ChosenSchedule read_schedule(const Config& section) {

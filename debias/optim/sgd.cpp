@@ -44,6 +44,13 @@ void MomentumOptions::require_momentum_for_nesterov(const MomentumOptions& optio
   throw usage_error("{}: nesterov: true needs a momentum above 0; give one, or leave nesterov out", what);
 }
 
+ChosenOptimizer sgd_optimizer(const MomentumOptions& given) {
+  SgdOptions options;
+  static_cast<MomentumOptions&>(options) = given;
+  SgdOptions::table().verify(options, "optimizer 'sgd'");
+  return chosen_optimizer("sgd", options, momentum_format());
+}
+
 OptimizerEntry sgd_entry() { return optimizer_entry<SgdOptions>("sgd", "stochastic gradient descent with momentum", momentum_format()); }
 
 }  // namespace debias

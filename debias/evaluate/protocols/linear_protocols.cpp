@@ -8,6 +8,7 @@
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/protocols/linear_probe.h"
+#include "debias/optim/momentum_options.h"
 
 namespace debias {
 namespace {
@@ -50,14 +51,6 @@ ProbeBatches encoded(const EvaluationInput& input, const LinearProbeOptions& opt
                          input.precision, seed, input.on_error);
 }
 
-Config optimizer_section(const std::string& name, const LinearProbeOptions& options) {
-  Config section = Config::map();
-  section.set("name", Config::string(name));
-  section.set("learning_rate", Config::number(options.learning_rate()));
-  section.set("weight_decay", Config::number(options.weight_decay()));
-  return section;
-}
-
 // After 60, 75 and 90 % of the epochs; of very few epochs, milestones that coincide or come before the first one's end are one.
 std::vector<int64_t> default_milestones(int64_t epochs) {
   std::vector<int64_t> milestones;
@@ -66,15 +59,6 @@ std::vector<int64_t> default_milestones(int64_t epochs) {
     if (milestone > (milestones.empty() ? 0 : milestones.back())) milestones.push_back(milestone);
   }
   return milestones;
-}
-
-Config step_schedule(const LinearSupconOptions& options) {
-  Config milestones = Config::sequence();
-  for (const int64_t milestone : options.milestones() ? *options.milestones() : default_milestones(options.epochs())) {
-    milestones.items().push_back(Config::integer(milestone));
-  }
-  return Config::map(
-      {{"name", Config::string("multistep")}, {"milestones", std::move(milestones)}, {"gamma", Config::number(options.gamma())}});
 }
 
 // A feature table has one vector a row and no encoder.
@@ -118,9 +102,9 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
   const ProbeBatches batches = stored ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
   const int64_t dimensions = input.encoder == nullptr ? features.train().values.size(1) : input.encoder->feature_dim();
   SoftmaxRegression model(dimensions, classes, seed);
-  const double loss =
-      train_probe(model, batches, {name, read_optimizer(optimizer_section("adam", options)), read_schedule(Config()), options.epochs()},
-                  nullptr, progress);
+  const double loss = train_probe(
+      model, batches, {name, adam_optimizer(options.learning_rate(), options.weight_decay()), read_schedule(Config()), options.epochs()},
+      nullptr, progress);
 
   EvaluationCache altered(input, progress);  // with the averages that the probe left behind
   EvaluationResult result;
@@ -152,16 +136,14 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
     if (options.normalize()) features.values = unit_rows(features.values, name);
     return features;
   };
-  Config adam = Config::map({{"name", Config::string("adam")}});
-  adam.set("learning_rate", Config::number(options.learning_rate()));
-  adam.set("weight_decay", Config::number(options.weight_decay()));
   const Features train = as_evaluated("train");
   SoftmaxRegression model(train.values.size(1), classes, seed);
   int64_t epochs = 0;
   const double loss = train_probe(
       model, stored_batches(train, options.batch_size(), seed, LastBatch::kDrop),
-      {name, read_optimizer(adam), read_schedule(Config()), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; },
-      progress);
+      {name, adam_optimizer(options.learning_rate(), options.weight_decay()), read_schedule(Config()), options.epochs(),
+       options.patience()},
+      [&](int64_t epoch) { epochs = epoch; }, progress);
   EvaluationResult result;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features features = as_evaluated(evaluated.name);
@@ -197,8 +179,9 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
   const ProbeBatches batches =
       options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
   SoftmaxRegression model(features.split(splits.front().name).values.size(1), classes, seed);
-  Config sgd = optimizer_section("sgd", options);
-  sgd.set("momentum", Config::number(options.momentum()));
+  const auto sgd =
+      MomentumOptions().learning_rate(options.learning_rate()).momentum(options.momentum()).weight_decay(options.weight_decay());
+  const auto milestones = options.milestones() ? *options.milestones() : default_milestones(options.epochs());
 
   EvaluationResult result;
   std::map<std::string, Accuracy> best, last;
@@ -213,8 +196,8 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
       result.predictions[evaluated.name] = predicted_classes(model.logits(features.split(evaluated.name).values));
     }
   };
-  const double loss = train_probe(model, batches, {name, read_optimizer(sgd), read_schedule(step_schedule(options)), options.epochs()},
-                                  after_epoch, progress);
+  const double loss = train_probe(
+      model, batches, {name, sgd_optimizer(sgd), multistep_schedule(milestones, options.gamma()), options.epochs()}, after_epoch, progress);
 
   for (const auto& evaluated : splits) {
     report(evaluated.name + ".linear", best[evaluated.name], result.metrics);

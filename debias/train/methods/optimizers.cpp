@@ -101,8 +101,7 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
   if (model.classifier != nullptr) {
     std::vector<OptimizedParameter> own = optimized_parameters(*model.classifier->linear(), "classifier.");
     if (const auto rate = model.classifier->own_learning_rate()) {
-      optimizers.classifier =
-          read_optimizer(Config::map({{"name", Config::string("adam")}, {"learning_rate", Config::number(*rate)}})).make(std::move(own));
+      optimizers.classifier = adam_optimizer(*rate).make(std::move(own));
     } else {
       add(std::move(own));
     }
