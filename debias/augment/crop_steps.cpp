@@ -53,16 +53,6 @@ class Resize : public StepWithOptions<ResizeOptions> {
   }
 };
 
-class CenterCropOptions {
- public:
-  DEBIAS_OPTION(CenterCropOptions, Extent, size, {32, 0})
-  static const OptionTable<CenterCropOptions>& table() {
-    static const auto table = OptionTable<CenterCropOptions>().add("size", &CenterCropOptions::size_, Range::closed(1, kLargestExtent),
-                                                                   "size of the view in pixels, square or [height, width]");
-    return table;
-  }
-};
-
 class CenterCrop : public StepWithOptions<CenterCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
@@ -84,9 +74,9 @@ ViewStepEntry resize_entry(const ResizeOptions& options) {
   return step_entry<Resize, ResizeOptions>("resize", {}, "antialiased bilinear resize", options);
 }
 
-ViewStepEntry center_crop_entry() {
+ViewStepEntry center_crop_entry(const CenterCropOptions& options) {
   return step_entry<CenterCrop, CenterCropOptions>("center_crop", {"centre_crop"},
-                                                   "crops the centre of the image; pads a smaller image with black");
+                                                   "crops the centre of the image; pads a smaller image with black", options);
 }
 
 }  // namespace debias

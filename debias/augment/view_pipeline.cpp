@@ -107,12 +107,16 @@ std::pair<int, int> ViewPipeline::output_size(int height, int width) const {
   return size;
 }
 
+Config steps_section(const std::vector<std::shared_ptr<const ViewStep>>& steps) {
+  Config list = Config::sequence();
+  for (const auto& step : steps) list.items().push_back(Config::map({{step->name(), step->config()}}));
+  return Config::map({{"steps", std::move(list)}});
+}
+
 Config ViewPipeline::config() const {
-  Config steps = Config::sequence();
-  for (const auto& step : steps_) steps.items().push_back(Config::map({{step->name(), step->config()}}));
-  NormalizeOptions normalize;
-  normalize.mean(mean()).std(std());
-  return Config::map({{"steps", steps}, {"normalize", NormalizeOptions::table().write(normalize)}});
+  Config section = steps_section(steps_);
+  section.set("normalize", NormalizeOptions::table().write(NormalizeOptions().mean(mean()).std(std())));
+  return section;
 }
 
 }  // namespace debias

@@ -67,6 +67,8 @@ struct ViewPresetEntry {
 };
 const std::vector<ViewPresetEntry>& view_preset_registry();
 
+Config steps_section(const std::vector<std::shared_ptr<const ViewStep>>& steps);  // {steps: [...]}, a section of views
+
 class ViewPipeline {
  public:
   ViewPipeline() = default;

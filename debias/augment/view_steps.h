@@ -1,4 +1,4 @@
-// Registry entries of the view steps, the options that presets give them, and the base class of steps with an options table.
+// Registry entries of the view steps, the options that code gives them, and the base class of steps with an options table.
 #pragma once
 
 #include <memory>
@@ -101,6 +101,16 @@ class ResizeOptions {
   }
 };
 
+class CenterCropOptions {
+ public:
+  DEBIAS_OPTION(CenterCropOptions, Extent, size, {32, 0})
+  static const OptionTable<CenterCropOptions>& table() {
+    static const auto table = OptionTable<CenterCropOptions>().add("size", &CenterCropOptions::size_, Range::closed(1, kLargestExtent),
+                                                                   "size of the view in pixels, square or [height, width]");
+    return table;
+  }
+};
+
 class RandomRotationOptions {
  public:
   DEBIAS_OPTION(RandomRotationOptions, Spread, degrees, Spread::number(20))
@@ -132,7 +142,7 @@ ViewStepEntry random_grayscale_entry(const RandomGrayscaleOptions& options = {})
 ViewStepEntry gaussian_blur_entry(const GaussianBlurOptions& options = {});
 ViewStepEntry random_crop_entry(const RandomCropOptions& options = {});
 ViewStepEntry resize_entry(const ResizeOptions& options = {});
-ViewStepEntry center_crop_entry();
+ViewStepEntry center_crop_entry(const CenterCropOptions& options = {});
 ViewStepEntry random_rotation_entry(const RandomRotationOptions& options = {});
 ViewStepEntry rgb_to_lab_entry();
 ViewStepEntry rgb_to_ycbcr_entry();

@@ -5,14 +5,13 @@
 #include <memory>
 #include <utility>
 
+#include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
 
 namespace debias {
 namespace {
 
 using Size = std::pair<int, int>;
-
-Config one_step(const std::string& name, const Config& options) { return Config::map({{name, options}}); }
 
 // The one size that comes out, whatever the images' sizes; 0 x 0 where it depends on them and they differ.
 Size size_after(const ViewPipeline& pipeline, const DatasetInfo& info) {
@@ -21,10 +20,7 @@ Size size_after(const ViewPipeline& pipeline, const DatasetInfo& info) {
   return tall == wide ? tall : Size{0, 0};
 }
 
-Config extent(const Size& size) {
-  if (size.first == size.second) return Config::integer(size.first);
-  return Config::sequence({Config::integer(size.first), Config::integer(size.second)});
-}
+Extent extent(const Size& size) { return {size.first, size.first == size.second ? 0 : size.second}; }
 
 enum class Cover { kTooSmall, kLarger, kExact };
 
@@ -46,18 +42,17 @@ std::vector<std::shared_ptr<const ViewStep>> colour_steps(const ChosenViews& tra
 
 ChosenViews default_eval_views(const ChosenViews& views, const DatasetInfo& trained_on) {
   const Size size = size_after(views.make(trained_on.mean, trained_on.std), trained_on);
-  Config steps = Config::sequence();
+  std::vector<std::shared_ptr<const ViewStep>> steps;
   if (size.first > 0 && size != Size{trained_on.height, trained_on.width}) {
-    const ViewStep& first = *views.steps.front();
-    const auto resized = first.resized();
+    const auto resized = views.steps.front()->resized();
     const Cover covered = resized ? cover(*resized, size) : Cover::kTooSmall;
-    const Config side = Config::integer(std::max(size.first, size.second));
-    steps.items().push_back(covered == Cover::kTooSmall ? one_step("resize", Config::map({{"size", side}}))
-                                                        : one_step(first.name(), first.config()));
-    if (covered != Cover::kExact) steps.items().push_back(one_step("center_crop", Config::map({{"size", extent(size)}})));
+    const Extent side = {std::max(size.first, size.second), 0};
+    steps.push_back(covered == Cover::kTooSmall ? resize_entry(ResizeOptions().size(side)).make({}) : views.steps.front());
+    if (covered != Cover::kExact) steps.push_back(center_crop_entry(CenterCropOptions().size(extent(size))).make({}));
   }
-  for (const auto& step : colour_steps(views)) steps.items().push_back(one_step(step->name(), step->config()));
-  return read_eval_views(steps.items().empty() ? Config::string("eval") : Config::map({{"steps", std::move(steps)}}));
+  for (auto& step : colour_steps(views)) steps.push_back(std::move(step));
+  Config section = steps.empty() ? Config::string("eval") : steps_section(steps);
+  return {.section = std::move(section), .steps = std::move(steps)};
 }
 
 ChosenViews with_eval_views(ChosenViews views, const DatasetInfo& trained_on) {
@@ -74,11 +69,10 @@ ViewPipeline eval_views(const ChosenViews& views, const DatasetInfo& trained_on)
 ViewPipeline crop_flip_views(const ChosenViews& views, const DatasetInfo& trained_on) {
   const Size size = size_after(eval_views(views, trained_on), trained_on);
   if (size.first == 0) throw usage_error("views crop_flip: the images differ in size; give the recipe views.eval with a resize and a crop");
-  Config crop = Config::map();
-  crop.set("size", Config::sequence({Config::integer(size.first), Config::integer(size.second)}));
-  crop.set("scale", Config::sequence({Config::number(0.2), Config::number(1.0)}));
-  const Config steps = Config::sequence({one_step("random_resized_crop", crop), one_step("random_horizontal_flip", Config::map())});
-  ChosenViews chosen = read_views(Config::map({{"steps", steps}}));
+  const auto crop = RandomResizedCropOptions().size({size.first, size.second}).scale({0.2, 1.0});
+  RandomResizedCropOptions::table().verify(crop, "view step 'random_resized_crop'");
+  ChosenViews chosen;
+  chosen.steps = {random_resized_crop_entry(crop).make({}), random_horizontal_flip_entry().make({})};
   for (const auto& step : colour_steps(views)) chosen.steps.push_back(step);
   chosen.normalize = views.normalize;
   return chosen.make(trained_on.mean, trained_on.std);
