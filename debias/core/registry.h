@@ -29,13 +29,12 @@ const Entry& find_entry(const std::vector<Entry>& registry, std::string_view nam
   throw usage_error("{}unknown {} '{}'{}", where, kind, name, suggestion(name, known));
 }
 
-// The `name` of a section that is either a bare word or a map with a key `name`; `fallback` when the section is absent.
-inline std::string section_name(const Config& section, std::string_view kind, const std::string& fallback = "") {
+// The `name` of a section that is either a bare word or a map with a key `name`.
+inline std::string section_name(const Config& section, std::string_view kind) {
   if (section.is_scalar()) return section.text();
   if (const Config* name = section.find("name")) {
     if (name->is_scalar()) return name->text();
   }
-  if (!fallback.empty()) return fallback;
   throw usage_error("{}{}: no name is given; write `name: ...`", section.prefix(), kind);
 }
 
@@ -47,9 +46,14 @@ inline std::string name_prefix(const Config& section) {
 
 // The entry that a section names.
 template <class Entry>
-const Entry& named_entry(const std::vector<Entry>& registry, const Config& section, std::string_view kind,
-                         const std::string& fallback = "") {
-  return find_entry(registry, section_name(section, kind, fallback), kind, name_prefix(section));
+const Entry& named_entry(const std::vector<Entry>& registry, const Config& section, std::string_view kind) {
+  return find_entry(registry, section_name(section, kind), kind, name_prefix(section));
+}
+
+// The same, and the registry's first entry of an absent section.
+template <class Entry>
+const Entry& named_or_first(const std::vector<Entry>& registry, const Config& section, std::string_view kind) {
+  return section.is_null() ? registry.front() : named_entry(registry, section, kind);
 }
 
 // The same section as a map (a bare word becomes {name: word}).

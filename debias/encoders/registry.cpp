@@ -204,7 +204,7 @@ const std::vector<HeadEntry>& head_registry() {
       head_entry("linear", "one linear layer", make_linear_head),
       head_entry("alexnet", "twice linear, batch normalisation, ReLU; then linear", make_alexnet_head),
       head_entry("moco_v3", "linear layers without bias, each with batch normalisation, ReLU between them", make_moco_v3_head),
-      none(),
+      none(),  // the last: of a recipe that names none
   };
   return registry;
 }
@@ -223,7 +223,7 @@ ChosenEncoder read_encoder(const Config& section) {
 bool ChosenHead::projects() const { return entry != nullptr && entry->projects; }
 
 ChosenHead read_head(const Config& section) {
-  const HeadEntry& entry = named_entry(head_registry(), section, "head", section.is_null() ? "none" : "");
+  const HeadEntry& entry = section.is_null() ? head_registry().back() : named_entry(head_registry(), section, "head");
   ChosenHead chosen = entry.read(entry, section.is_null() ? Config::map() : section_map(section));
   if (!entry.projects) chosen.section.set("name", Config::scalar(entry.name));
   return chosen;

@@ -20,7 +20,7 @@ struct ChosenOptimizer {
   double learning_rate = 0;  // before the schedule
   std::function<std::unique_ptr<Optimizer>(std::vector<OptimizedParameter> parameters)> make;
 };
-ChosenOptimizer read_optimizer(const Config& section);
+ChosenOptimizer read_optimizer(const Config& section);                          // of none: the first entry
 ChosenOptimizer adam_optimizer(double learning_rate, double weight_decay = 0);  // usage errors as of a section
 ChosenOptimizer sgd_optimizer(const MomentumOptions& options);
 
@@ -30,7 +30,7 @@ struct ChosenSchedule {
   // Usage errors: a warm-up from above the learning rate, a run without epochs.
   std::function<std::unique_ptr<Schedule>(double base_learning_rate, int64_t epochs)> make;
 };
-ChosenSchedule read_schedule(const Config& section);  // of none: constant
+ChosenSchedule read_schedule(const Config& section);  // of none: the first entry
 ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double gamma);
 
 }  // namespace debias

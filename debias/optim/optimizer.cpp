@@ -85,7 +85,7 @@ void Optimizer::step() {
   }
 }
 
-ChosenOptimizer read_optimizer(const Config& section) { return named_entry(optimizer_registry(), section, "optimizer").read(section); }
+ChosenOptimizer read_optimizer(const Config& section) { return named_or_first(optimizer_registry(), section, "optimizer").read(section); }
 
 void set_learning_rate(Optimizer& optimizer, double learning_rate) { optimizer.set_learning_rate(learning_rate); }
 

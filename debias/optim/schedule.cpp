@@ -152,8 +152,6 @@ ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double
   return chosen_schedule("multistep", options);
 }
 
-ChosenSchedule read_schedule(const Config& section) {
-  return named_entry(schedule_registry(), section, "schedule", section.is_null() ? "constant" : "").read(section);
-}
+ChosenSchedule read_schedule(const Config& section) { return named_or_first(schedule_registry(), section, "schedule").read(section); }
 
 }  // namespace debias

@@ -331,8 +331,8 @@ const std::vector<MethodEntry>& method_registry() {
       quick_thoughts_entry(),
       // classifiers of biased data
       lff_entry(),
-      dfa_entry(),
       jtt_entry(),
+      dfa_entry(),
       rebias_entry(),
       hex_entry(),
       group_dro_entry(),
@@ -362,7 +362,7 @@ void check_method(const Recipe& recipe, const SampleTable& dataset) {
 
 ChosenMethod read_method(const Config& written) {
   Config section = section_map(written);
-  const MethodEntry& entry = named_entry(method_registry(), section, "method", section.is_null() ? "simclr" : "");
+  const MethodEntry& entry = named_or_first(method_registry(), section, "method");
   ChosenMethod chosen{std::shared_ptr<const MethodEntry>(std::shared_ptr<void>(), &entry)};  // the registry's own
   chosen.where = section.prefix();
   chosen.is_written = !section.is_null();

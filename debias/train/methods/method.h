@@ -174,6 +174,7 @@ struct MethodEntry {
   bool drops_linked_pairs = false;  // of `data.must_link`
   bool gives_keys = false;          // so that one view of an image is enough for objectives that take them
   bool takes_any_terms = false;     // neither `check` nor `make` looks at the objective
+  bool finds_bias_itself = false;   // a classifier of biased data that reads no bias labels
   bool takes_micro_batch = false;   // and then W processes do what one does with parts of their size (certify ranks)
   std::string micro_batch_advice = "; leave it out, or lower batch_size";  // behind "takes no train.micro_batch"
   bool equals_one_process = true;  // with synchronise_norm, a step of several processes is one process's but for rounding

@@ -194,9 +194,7 @@ const std::vector<SamplerEntry>& sampler_registry() {
   return registry;
 }
 
-ChosenSampler read_sampler(const Config& section) {
-  return named_entry(sampler_registry(), section, "sampler", section.is_null() ? "shuffled" : "").read(section);
-}
+ChosenSampler read_sampler(const Config& section) { return named_or_first(sampler_registry(), section, "sampler").read(section); }
 
 std::shared_ptr<const Sampler> make_sampler(const Recipe& recipe, const SampleTable& samples) {
   if (recipe.sampler) return recipe.sampler->make(samples);

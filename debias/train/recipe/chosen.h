@@ -29,7 +29,7 @@ struct ChosenMethod {
   }
   Config section() const;  // with `name` and all options; reading it gives the same choice
 };
-ChosenMethod read_method(const Config& section);  // null section: simclr
+ChosenMethod read_method(const Config& section);  // null section: the first method
 
 // Draws the visits of an epoch.
 enum class Draws {
@@ -45,6 +45,6 @@ struct ChosenSampler {
   // Usage error for samples without labels or, by group, without bias labels. Data error for an unknown label or bias label.
   std::function<std::shared_ptr<const Sampler>(const SampleTable& samples)> make;
 };
-ChosenSampler read_sampler(const Config& section);  // null section: shuffled
+ChosenSampler read_sampler(const Config& section);  // null section: the first sampler
 
 }  // namespace debias

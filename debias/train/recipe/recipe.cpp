@@ -352,10 +352,7 @@ Recipe read_recipe(const Config& root) {
   mistakes.collect([&] {
     if (const Config sampler = optional(root, "sampler"); !sampler.is_null()) recipe.sampler = read_sampler(sampler);
   });
-  mistakes.collect([&] {
-    const Config optimizer = optional(root, "optimizer");
-    recipe.optimizer = read_optimizer(optimizer.is_null() ? Config::string("adam") : optimizer);
-  });
+  mistakes.collect([&] { recipe.optimizer = read_optimizer(optional(root, "optimizer")); });
   mistakes.collect([&] { recipe.schedule = read_schedule(optional(root, "schedule")); });
   mistakes.collect([&] { read_evaluate(optional(root, "evaluate"), recipe); });
   recipe.output = optional(root, "output").text();

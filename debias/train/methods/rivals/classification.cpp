@@ -92,9 +92,12 @@ void require_classification(const Recipe& recipe, const SampleTable& dataset, co
 
 void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const char* method) {
   if (dataset.info().bias_names.size() < 2) {
-    throw usage_error(
-        "{}method '{}' needs bias labels, data set '{}' has {}; use lff, jtt, dfa, rebias or hex, which need none, or add a column of them",
-        recipe.method.where, method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias label alone");
+    std::vector<std::string> others = methods_with(&MethodEntry::finds_bias_itself);
+    const std::string last = others.back();
+    others.pop_back();
+    throw usage_error("{}method '{}' needs bias labels, data set '{}' has {}; use {} or {}, which need none, or add a column of them",
+                      recipe.method.where, method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias label alone",
+                      fmt::join(others, ", "), last);
   }
   require_known(dataset, method, "bias label", [&](int64_t i) { return dataset.bias(i); });
 }

@@ -153,6 +153,7 @@ const OptionTable<DfaOptions>& DfaOptions::table() {
 MethodEntry dfa_entry() {
   MethodEntry entry;
   entry.name = kDfa;
+  entry.finds_bias_itself = true;
   entry.summary = "swaps the features of a bias encoder between samples; no bias labels (Lee et al. 2021)";
   take_options<DfaOptions>(entry);
   entry.metrics = bias_network_metrics();

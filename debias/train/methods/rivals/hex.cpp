@@ -140,6 +140,7 @@ const OptionTable<HexOptions>& HexOptions::table() {
 MethodEntry hex_entry() {
   MethodEntry entry;
   entry.name = kHex;
+  entry.finds_bias_itself = true;
   entry.summary = "projects what textures predict out of the logits; no bias labels (Wang et al. 2019)";
   take_options<HexOptions>(entry);
   entry.check = check_hex;

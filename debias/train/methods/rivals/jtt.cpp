@@ -99,6 +99,7 @@ const OptionTable<JttOptions>& JttOptions::table() {
 MethodEntry jtt_entry() {
   MethodEntry entry;
   entry.name = kJtt;
+  entry.finds_bias_itself = true;
   entry.summary = "trains a second time with the first network's errors upweighted; no bias labels (Liu et al. 2021)";
   take_options<JttOptions>(entry);
   take_bias_encoder(entry);

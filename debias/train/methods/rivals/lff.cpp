@@ -63,6 +63,7 @@ const OptionTable<LffOptions>& LffOptions::table() {
 MethodEntry lff_entry() {
   MethodEntry entry;
   entry.name = kLff;
+  entry.finds_bias_itself = true;
   entry.summary = "weights samples by how hard a biased network finds them; no bias labels (Nam et al. 2020)";
   take_options<LffOptions>(entry);
   take_bias_encoder(entry);

@@ -117,6 +117,7 @@ const OptionTable<RebiasOptions>& RebiasOptions::table() {
 MethodEntry rebias_entry() {
   MethodEntry entry;
   entry.name = kRebiasName;
+  entry.finds_bias_itself = true;
   entry.summary = "a classifier with features independent of a biased network's, by HSIC (Bahng et al. 2020); no bias labels";
   take_options<RebiasOptions>(entry);
   take_bias_encoder(entry);
