@@ -38,6 +38,11 @@ DatasetEntry of_sentences(DatasetEntry entry) {
   return entry;
 }
 
+DatasetEntry of_any_folder(DatasetEntry entry) {
+  entry.is_any_folder = true;
+  return entry;
+}
+
 DatasetEntry with_biases_as_classes(DatasetEntry entry) {
   entry.numbers_biases_as_classes = true;
   return entry;
@@ -63,8 +68,8 @@ const std::vector<DatasetEntry>& dataset_registry() {
       dataset_entry<Stl10Options>("stl10", "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version", make_stl10),
       with_biases_as_classes(dataset_entry<BffhqOptions>(
           "bffhq", "faces with age as the class and gender as the bias; folders 0.5pct, valid and test", make_bffhq)),
-      dataset_entry<ImageFolderOptions>("image_folder", "image files in one folder per class, or with a CSV of labels and biases",
-                                        make_image_folder),
+      of_any_folder(dataset_entry<ImageFolderOptions>(
+          "image_folder", "image files in one folder per class, or with a CSV of labels and biases", make_image_folder)),
       of_sentences(dataset_entry<SentencesOptions>(
           "sentences", "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
           [](const SentencesOptions& options) { return std::make_unique<Sentences>(options); })),
@@ -75,6 +80,11 @@ const std::vector<DatasetEntry>& dataset_registry() {
 const DatasetEntry* find_dataset(std::string_view name) {
   const auto found = std::ranges::find(dataset_registry(), name, &DatasetEntry::name);
   return found == dataset_registry().end() ? nullptr : &*found;
+}
+
+bool is_any_folder(std::string_view name) {
+  const DatasetEntry* entry = find_dataset(name);
+  return entry != nullptr && entry->is_any_folder;
 }
 
 ChosenData read_data(const Config& section) {

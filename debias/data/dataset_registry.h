@@ -25,10 +25,12 @@ struct DatasetEntry {
   std::function<std::unique_ptr<SampleTable>(const std::any& options)> make;  // of ChosenData::options
   SampleKind samples = SampleKind::kImages;                                   // images: make() gives a Dataset
   bool numbers_biases_as_classes = false;  // bias label c is aligned with class c, and every image has one
+  bool is_any_folder = false;              // other roots hold other images; else the data are the same in any folder
 };
 
 const std::vector<DatasetEntry>& dataset_registry();
 
 const DatasetEntry* find_dataset(std::string_view name);  // by its registry name; null where there is none
+bool is_any_folder(std::string_view name);                // DatasetEntry::is_any_folder; false where there is none
 
 }  // namespace debias

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "debias/data/dataset_registry.h"
 #include "debias/report/column_difference.h"
 #include "debias/report/data_draw.h"
 #include "debias/report/prediction_source.h"
@@ -121,9 +122,8 @@ std::optional<KeyNumber> column_number(const RunColumn& column, const std::vecto
   return number;
 }
 
-// Folders of images may be other images by the same options; a data set with a name is the same in any folder.
 void erase_root(Json& section) {
-  if (section.is_object() && value_or(section, "name", std::string()) != "image_folder") section.erase("root");
+  if (section.is_object() && !is_any_folder(value_or(section, "name", std::string()))) section.erase("root");
 }
 
 // The section of the data that a number was measured on; null where the files do not say.

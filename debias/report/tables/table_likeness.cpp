@@ -13,6 +13,7 @@
 #include "debias/core/error.h"
 #include "debias/core/flattened.h"
 #include "debias/core/training_keys.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/report/data_draw.h"
 
 namespace debias {
@@ -48,7 +49,7 @@ std::string option_text(const OptionTexts& options, const std::string& key) {
 OptionTexts data_options(const RunRecord& run, const std::string& split) {
   const DataFacts& data = run.recipe.data_of(split);
   OptionTexts options = data.options;
-  if (data.name != "image_folder") options.erase("root");  // other folders may hold other images
+  if (!is_any_folder(data.name)) options.erase("root");
   return options;
 }
 
