@@ -82,7 +82,7 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
   std::string lines = found.embeddings + "\n";
   for (const auto& [name, result] : found.results) {
     out["protocols"][name] = to_json(result.record);
-    append_metrics(name, result, metrics);
+    append_metrics(result, metrics);
     lines += eval_lines(name, result);
     for (const auto& note : result.notes) log->warn(note);
   }

@@ -106,12 +106,12 @@ void describe_predictions(const std::string& whose, const EvaluationInput& input
   }
 }
 
-void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all) {
+void append_metrics(const EvaluationResult& result, NamedMetrics& all) {
   const auto same = [&all](const std::string& name) {
     return std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.first == name; });
   };
   for (const std::string split : {"valid.", "test."}) {
-    if (protocol != "groups" || !result.metrics.contains(split + kOnlyOfGroups)) continue;
+    if (!result.metrics.contains(split + kOnlyOfGroups)) continue;
     for (const char* side : kOfSides) {
       if (const auto found = same(split + side); found != all.end()) all.erase(found);
     }
@@ -120,7 +120,7 @@ void append_metrics(const std::string& protocol, const EvaluationResult& result,
     const double value = result.metrics.at(name);
     const std::string split = name.substr(0, name.find('.') + 1), own = name.substr(split.size());
     const bool of_side = std::find(kOfSides.begin(), kOfSides.end(), own) != kOfSides.end();
-    if (of_side && protocol != "groups" && same(split + kOnlyOfGroups) != all.end()) continue;
+    if (of_side && !result.metrics.contains(split + kOnlyOfGroups) && same(split + kOnlyOfGroups) != all.end()) continue;
     if (same(name) == all.end()) all.emplace_back(name, value);
   }
 }

@@ -133,6 +133,6 @@ void describe_predictions(const std::string& whose, const EvaluationInput& input
 // Appends a protocol's metrics to those of others. In a split that `groups` has evaluated, aligned_acc and conflicting_acc are those of
 // `groups` or, where these are undefined, absent, in any order of the protocols. If the run has a classifier, kNN leaves them out of
 // its metrics (knn_protocol.h), with or without `groups`.
-void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);
+void append_metrics(const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

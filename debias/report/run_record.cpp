@@ -97,7 +97,7 @@ void note_evaluations(RunRecord& run) {
 // Older versions took bias label c to go with class c in any data set, which is so in those that are numbered so.
 void leave_out_invented_alignment(RunRecord& run) {
   for (auto& record : run.evaluations) {
-    if (record.aligned || record.protocol == "groups") continue;
+    if (record.aligned || record.is_of_groups()) continue;
     const size_t removed = std::erase_if(record.metrics, [&](const auto& metric) {
       const SplitName name = split_of(metric.first);
       if (name.name != "aligned_acc" && name.name != "conflicting_acc") return false;

@@ -125,6 +125,7 @@ struct EvaluationRecord {
   bool has_option(const std::string& name, const Json& value) const;
   double interval_level() const;  // the share of intervals that hold the true value; NaN where the options do not say
   bool evaluates_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
+  bool is_of_groups() const { return protocol == "groups"; }        // before others that have some of its numbers
   bool is_of_tasks() const;                                         // its metrics have tasks in front of their names, not splits
   const EvaluatedTask* task(const std::string& name) const;         // null where there is none
   // True if a bias label is aligned with a label, by numbers in the table: from the file's map or, in files without one, if both have one

@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, double>> ProtocolEvaluation::after_epoch(cons
   NamedMetrics metrics;
   for (const auto& protocol : protocols_) {
     const EvaluationResult& result = cache.evaluate(protocol);
-    append_metrics(protocol, result, metrics);
+    append_metrics(result, metrics);
     keep(protocol, result, end);
   }
   add_metrics(cache, metrics);

@@ -109,7 +109,7 @@ void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const s
 
 NamedMetrics RunEvaluation::metrics() const {
   NamedMetrics all;
-  for (const auto& [name, result] : results) append_metrics(name, result, all);
+  for (const auto& [name, result] : results) append_metrics(result, all);
   return all;
 }
 

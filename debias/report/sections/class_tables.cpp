@@ -53,7 +53,7 @@ const ClassTable* classes_of(const RunRecord& run, const EvaluatedSet& set, cons
     if (record.data != set.data || record.predictions != source) continue;
     const auto table = record.classes.find(set.split);
     if (table == record.classes.end() || table->second.classes.empty()) continue;
-    if (found == nullptr || record.protocol == "groups") found = &table->second;
+    if (found == nullptr || record.is_of_groups()) found = &table->second;
   }
   return found;
 }

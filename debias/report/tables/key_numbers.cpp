@@ -34,7 +34,7 @@ bool is_of_first_weights(const Key& key) { return key.data == "untrained" && !sp
 void add_evaluation(const EvaluationRecord& record, const MetricTitles& titles, Numbers& numbers) {
   for (const auto& [metric, value] : record.metrics) {
     const Key key{record.data, metric, prediction_source(record, metric, titles)};
-    if (numbers.contains(key) && record.protocol != "groups") continue;
+    if (numbers.contains(key) && !record.is_of_groups()) continue;
     KeyNumber number{value, IntervalKind::kNone, {}, std::filesystem::path(record.path).filename().string(), {value}};
     number.evaluation = &record;
     if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) {
@@ -253,7 +253,8 @@ const NumberRow* row_with_number(const std::vector<NumberRow>& rows, const std::
   const NumberRow* found = nullptr;
   for (const auto& row : rows) {
     if (row.data != data || row.metric != metric || !row.by_column[column]) continue;
-    if (found == nullptr || row.by_column[column]->source.starts_with("groups")) found = &row;
+    const EvaluationRecord* evaluation = row.by_column[column]->evaluation;
+    if (found == nullptr || (evaluation != nullptr && evaluation->is_of_groups())) found = &row;
   }
   return found;
 }

@@ -234,8 +234,8 @@ TEST(Groups, OfEqualNamesItsMetricCounts) {
   groups.metrics = {{"test.aligned_acc", 0.3}, {"test.acc1", 0.4}};
   for (const bool first : {true, false}) {
     NamedMetrics all;
-    append_metrics(first ? "knn" : "groups", first ? knn : groups, all);
-    append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
+    append_metrics(first ? knn : groups, all);
+    append_metrics(first ? groups : knn, all);
     EXPECT_EQ(all.size(), 3u);
     EXPECT_EQ(metrics_of(parse_condition("test.aligned_acc<1"), all)[0].second, 0.3);
   }
@@ -247,8 +247,8 @@ TEST(Groups, WhatItLeavesUndefinedIsNotFilledByKnn) {
   groups.metrics = {{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}};
   for (const bool first : {true, false}) {
     NamedMetrics all;
-    append_metrics(first ? "knn" : "groups", first ? knn : groups, all);
-    append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
+    append_metrics(first ? knn : groups, all);
+    append_metrics(first ? groups : knn, all);
     std::sort(all.begin(), all.end());
     EXPECT_EQ(all, (NamedMetrics{{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}, {"valid.aligned_acc", 0.5}}));
   }
