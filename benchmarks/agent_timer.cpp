@@ -63,7 +63,8 @@ void time_update(const std::vector<int64_t>& sizes) {
   use_threads(sizes[4]);
   AgentRecipe recipe;
   recipe.positives = 1;
-  recipe.objective = parse_yaml("{name: debiased_negatives, temperature: 1, clamp: positive}", "timer");
+  recipe.objective_options = find_entry(objective_registry(), "debiased_negatives", "objective")
+                                 .read(parse_yaml("{temperature: 1, clamp: positive}", "timer"), {});
   recipe.agent.batch_size(sizes[0]).crop(sizes[1]).filters(sizes[2]).hidden(sizes[3]);
   Agent agent = make_agent(recipe, 1);
   const int64_t rows = sizes[0];

@@ -63,19 +63,17 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
     throw usage_error("{}objective '{}' does not compare an anchor with keys without labels; choose {}, or none", term.prefix(), entry.name,
                       fmt::join(agent_objectives(), ", "));
   }
-  recipe.objective = term;
-  recipe.objective.set("name", Config::string(entry.name));
-  set_product_defaults(recipe.objective, entry);
+  Config own = term;
+  set_product_defaults(own, entry);
   recipe.positives = 1;
   if (const Config* positives = term.find("positives")) {
     recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");
   }
-  const auto made = recipe.make_objective();  // rejects bad options
-  require_agents_input(*made, entry.name, recipe.positives, term);
-  Config whole = Config::map({{"name", Config::string(entry.name)}});
-  whole.overlay(made->config());
-  whole.set("positives", Config::integer(recipe.positives));
-  recipe.objective = whole;
+  recipe.objective_options = entry.read(own, {"name", "positives"});
+  require_agents_input(*recipe.make_objective(), entry.name, recipe.positives, term);
+  recipe.objective = Config::map({{"name", Config::string(entry.name)}});
+  recipe.objective.overlay(recipe.objective_options->config());
+  recipe.objective.set("positives", Config::integer(recipe.positives));
 }
 
 void check_sizes(const AgentRecipe& recipe, const Config& root) {
@@ -108,12 +106,6 @@ const Task& AgentRecipe::task() const {
 }
 
 int64_t AgentRecipe::action_repeat() const { return environment.action_repeat().value_or(task().action_repeat); }
-
-std::unique_ptr<Objective> AgentRecipe::make_objective() const {
-  if (positives == 0) return nullptr;
-  const auto& entry = named_entry(objective_registry(), objective, "objective");
-  return entry.make(objective, {"name", "positives"});
-}
 
 const std::vector<RecipeSection>& agent_sections() {
   static const std::vector<RecipeSection> sections = {

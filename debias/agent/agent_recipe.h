@@ -29,8 +29,9 @@ struct AgentRecipe {
   uint64_t seed = 1;
   EnvironmentSection environment;
   AgentOptions agent;
-  Config objective;       // resolved, with name and positives; `none`: a bare word
-  int64_t positives = 0;  // crops that an anchor is compared with; 0 without an objective
+  Config objective;                                                // resolved, with name and positives; `none`: a bare word
+  std::shared_ptr<const ObjectiveOptions> objective_options = {};  // null where there is none
+  int64_t positives = 0;                                           // crops that an anchor is compared with; 0 without an objective
   ReplayOptions replay;
   AgentTrainOptions train;
   AgentEvaluateOptions evaluate;
@@ -40,7 +41,7 @@ struct AgentRecipe {
 
   const Task& task() const;
   int64_t action_repeat() const;
-  std::unique_ptr<Objective> make_objective() const;  // null where there is none
+  std::unique_ptr<Objective> make_objective() const { return objective_options == nullptr ? nullptr : objective_options->make(); }
 };
 
 // The sections, for what lists and documents them; read_agent_recipe() accepts these and no others.
