@@ -4,19 +4,13 @@
 namespace debias {
 namespace {
 
-RampOptions read_ramp(const Config& section, const std::string& what, const char* name) {
+std::unique_ptr<ValueSchedule> read_ramp(const Config& section, const std::string& what, int64_t epochs) {
+  const auto path = options_detail::Field<RampPath>::parse(*section.find("schedule"), Range::any(), what);
   for (const char* end : {"from", "to"}) {
-    if (section.find(end) == nullptr) throw usage_error("{}{}: a {} schedule needs `{}`; add it", section.prefix(), what, name, end);
+    if (section.find(end) != nullptr) continue;
+    throw usage_error("{}{}: a {} schedule needs `{}`; add it", section.prefix(), what, enum_name(path), end);
   }
-  return RampOptions::table().read(section, what, {"schedule"});
-}
-
-std::unique_ptr<ValueSchedule> read_linear(const Config& section, const std::string& what, int64_t epochs) {
-  return linear_schedule(read_ramp(section, what, "linear"), epochs);
-}
-
-std::unique_ptr<ValueSchedule> read_cosine(const Config& section, const std::string& what, int64_t epochs) {
-  return cosine_schedule(read_ramp(section, what, "cosine"), epochs);
+  return ramp_schedule(path, RampOptions::table().read(section, what, {"schedule"}), epochs);
 }
 
 std::unique_ptr<ValueSchedule> read_steps(const Config& section, const std::string& what, int64_t) {
@@ -50,7 +44,7 @@ struct Entry {
 };
 
 const std::vector<Entry>& registry() {
-  static const std::vector<Entry> entries = {{"linear", {}, read_linear}, {"steps", {}, read_steps}, {"cosine", {}, read_cosine}};
+  static const std::vector<Entry> entries = {{"linear", {}, read_ramp}, {"steps", {}, read_steps}, {"cosine", {}, read_ramp}};
   return entries;
 }
 

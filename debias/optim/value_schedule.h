@@ -26,6 +26,13 @@ class ValueSchedule {
   virtual Config config() const = 0;  // every option written out; reads as the same schedule
 };
 
+enum class RampPath { kLinear, kCosine };
+template <>
+struct EnumNames<RampPath> {
+  static constexpr std::array<std::pair<std::string_view, RampPath>, 2> values = {
+      {{"linear", RampPath::kLinear}, {"cosine", RampPath::kCosine}}};
+};
+
 class RampOptions {
  public:
   DEBIAS_OPTION(RampOptions, double, from, 0)
@@ -41,8 +48,7 @@ class RampOptions {
   }
 };
 
-std::unique_ptr<ValueSchedule> linear_schedule(const RampOptions& options, int64_t epochs);
-std::unique_ptr<ValueSchedule> cosine_schedule(const RampOptions& options, int64_t epochs);
+std::unique_ptr<ValueSchedule> ramp_schedule(RampPath path, const RampOptions& options, int64_t epochs);
 std::unique_ptr<ValueSchedule> steps_schedule(std::map<int64_t, double> values);  // by the epoch that they are in force from; one is 0
 
 // `what` names the number in messages ("objective 'bayesian': beta"). Usage errors, naming file and line: `section` is not a map with a
