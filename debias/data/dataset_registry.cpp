@@ -38,15 +38,12 @@ DatasetEntry of_sentences(DatasetEntry entry) {
   return entry;
 }
 
-DatasetEntry of_any_folder(DatasetEntry entry) {
-  entry.is_any_folder = true;
+DatasetEntry with(bool DatasetEntry::*property, DatasetEntry entry) {
+  entry.*property = true;
   return entry;
 }
 
-DatasetEntry with_biases_as_classes(DatasetEntry entry) {
-  entry.numbers_biases_as_classes = true;
-  return entry;
-}
+DatasetEntry with_biases_as_classes(DatasetEntry entry) { return with(&DatasetEntry::numbers_biases_as_classes, std::move(entry)); }
 
 }  // namespace
 
@@ -68,8 +65,9 @@ const std::vector<DatasetEntry>& dataset_registry() {
       dataset_entry<Stl10Options>("stl10", "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version", make_stl10),
       with_biases_as_classes(dataset_entry<BffhqOptions>(
           "bffhq", "faces with age as the class and gender as the bias; folders 0.5pct, valid and test", make_bffhq)),
-      of_any_folder(dataset_entry<ImageFolderOptions>(
-          "image_folder", "image files in one folder per class, or with a CSV of labels and biases", make_image_folder)),
+      with(&DatasetEntry::is_any_folder,
+           dataset_entry<ImageFolderOptions>("image_folder", "image files in one folder per class, or with a CSV of labels and biases",
+                                             make_image_folder)),
       of_sentences(dataset_entry<SentencesOptions>(
           "sentences", "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
           [](const SentencesOptions& options) { return std::make_unique<Sentences>(options); })),
@@ -82,9 +80,9 @@ const DatasetEntry* find_dataset(std::string_view name) {
   return found == dataset_registry().end() ? nullptr : &*found;
 }
 
-bool is_any_folder(std::string_view name) {
+bool data_set_is(std::string_view name, bool DatasetEntry::*property) {
   const DatasetEntry* entry = find_dataset(name);
-  return entry != nullptr && entry->is_any_folder;
+  return entry != nullptr && entry->*property;
 }
 
 ChosenData read_data(const Config& section) {

@@ -30,7 +30,7 @@ struct DatasetEntry {
 
 const std::vector<DatasetEntry>& dataset_registry();
 
-const DatasetEntry* find_dataset(std::string_view name);  // by its registry name; null where there is none
-bool is_any_folder(std::string_view name);                // DatasetEntry::is_any_folder; false where there is none
+const DatasetEntry* find_dataset(std::string_view name);                // by its registry name; null where there is none
+bool data_set_is(std::string_view name, bool DatasetEntry::*property);  // false where there is none
 
 }  // namespace debias

@@ -171,8 +171,7 @@ AlignmentMap renumbered(const AlignmentMap& map, const Names& biases, const std:
 }
 
 AlignedRule rule_for(const Dataset& train) {
-  const DatasetEntry* entry = find_dataset(train.info().name);
-  return entry != nullptr && entry->numbers_biases_as_classes ? AlignedRule::kLabel : AlignedRule::kMajority;
+  return data_set_is(train.info().name, &DatasetEntry::numbers_biases_as_classes) ? AlignedRule::kLabel : AlignedRule::kMajority;
 }
 
 }  // namespace

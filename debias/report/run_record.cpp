@@ -103,8 +103,7 @@ void leave_out_invented_alignment(RunRecord& run) {
       if (name.name != "aligned_acc" && name.name != "conflicting_acc") return false;
       const auto section = record.evaluated.find(name.split);
       const std::string data = section == record.evaluated.end() || !section->is_object() ? "" : value_or(*section, "name", std::string());
-      const DatasetEntry* entry = find_dataset(data);
-      return !data.empty() && (entry == nullptr || !entry->numbers_biases_as_classes);
+      return !data.empty() && !data_set_is(data, &DatasetEntry::numbers_biases_as_classes);
     });
     if (removed == 0) continue;
     run.notes.push_back(

@@ -79,7 +79,7 @@ std::vector<FolderSplit> splits_of(const FolderEmbeddingRequest& asked) {
     if (!splits.empty() && split != "held_out") section.erase("hold_out");
     splits.push_back({name, read_data(section), nullptr});
   };
-  if (is_any_folder(asked.reader)) {
+  if (data_set_is(asked.reader, &DatasetEntry::is_any_folder)) {
     const FolderLayout layout = find_layout(asked.folder);
     add("train", layout.train == "train" ? "" : layout.train);
     if (!layout.valid.empty()) add("valid", layout.valid);
@@ -210,7 +210,8 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
     for (const auto& image : unreadable_sources(extracted, *split.images)) result["skipped"].push_back(image);
     const Features features = labelled(std::move(extracted), some_labels, log, split.name);
     parts.push_back(features.values);
-    csv += row_lines(split, features, with_bias, !is_any_folder(asked.reader) && splits.size() > 1, asked.cells);
+    csv +=
+        row_lines(split, features, with_bias, !data_set_is(asked.reader, &DatasetEntry::is_any_folder) && splits.size() > 1, asked.cells);
     result["splits"][split.name] = result["splits"].value(split.name, int64_t{0}) + features.values.size(0);
   }
   const at::Tensor all = at::cat(parts, 0);

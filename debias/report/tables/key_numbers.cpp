@@ -123,7 +123,7 @@ std::optional<KeyNumber> column_number(const RunColumn& column, const std::vecto
 }
 
 void erase_root(Json& section) {
-  if (section.is_object() && !is_any_folder(value_or(section, "name", std::string()))) section.erase("root");
+  if (section.is_object() && !data_set_is(value_or(section, "name", std::string()), &DatasetEntry::is_any_folder)) section.erase("root");
 }
 
 // The section of the data that a number was measured on; null where the files do not say.

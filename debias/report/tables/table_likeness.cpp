@@ -49,7 +49,7 @@ std::string option_text(const OptionTexts& options, const std::string& key) {
 OptionTexts data_options(const RunRecord& run, const std::string& split) {
   const DataFacts& data = run.recipe.data_of(split);
   OptionTexts options = data.options;
-  if (!is_any_folder(data.name)) options.erase("root");
+  if (!data_set_is(data.name, &DatasetEntry::is_any_folder)) options.erase("root");
   return options;
 }
 
