@@ -28,12 +28,14 @@ class ChannelHalves final : public Encoder {
 class HeadHalves final : public Head {
  public:
   HeadHalves(std::shared_ptr<Head> first, std::shared_ptr<Head> second, int64_t features)
-      : first_(register_module("first", std::move(first))), second_(register_module("second", std::move(second))), features_(features) {}
+      : Head(first->output_dim() + second->output_dim()),
+        first_(register_module("first", std::move(first))),
+        second_(register_module("second", std::move(second))),
+        features_(features) {}
 
   torch::Tensor forward(const torch::Tensor& features) override {
     return at::cat({first_->forward(features.slice(1, 0, features_)), second_->forward(features.slice(1, features_))}, 1);
   }
-  int64_t output_dim() const override { return first_->output_dim() + second_->output_dim(); }
 
  private:
   std::shared_ptr<Head> first_, second_;

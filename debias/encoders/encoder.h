@@ -53,8 +53,12 @@ class Encoder : public torch::nn::Module {
 // Maps features to the projection that losses read (before L2 normalisation).
 class Head : public torch::nn::Module {
  public:
+  explicit Head(int64_t output_dim) : output_dim_(output_dim) {}
   virtual torch::Tensor forward(const torch::Tensor& features) = 0;
-  virtual int64_t output_dim() const = 0;
+  int64_t output_dim() const { return output_dim_; }
+
+ private:
+  int64_t output_dim_;
 };
 
 struct EncoderEntry {

@@ -18,7 +18,7 @@ constexpr int64_t kMaxDim = 65536;
 
 class SimclrHead final : public Head {
  public:
-  SimclrHead(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+  SimclrHead(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
     SimclrHeadOptions::table().verify(options, "head 'simclr'");
     const int64_t hidden = options.hidden_dim();
     fc1_ = register_module("fc1", torch::nn::Linear(torch::nn::LinearOptions(feature_dim, hidden).bias(false)));
@@ -29,33 +29,29 @@ class SimclrHead final : public Head {
   torch::Tensor forward(const torch::Tensor& features) override {
     return fc2_(normalised(*bn1_, fc1_(features), {.activation = Activation::kRelu}));
   }
-  int64_t output_dim() const override { return options_.output_dim(); }
 
  private:
-  SimclrHeadOptions options_;
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
   torch::nn::BatchNorm1d bn1_{nullptr};
 };
 
 class MlpHead final : public Head {
  public:
-  MlpHead(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+  MlpHead(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
     MlpHeadOptions::table().verify(options, "head 'mlp'");
     fc1_ = register_module("fc1", torch::nn::Linear(feature_dim, feature_dim));
     fc2_ = register_module("fc2", torch::nn::Linear(feature_dim, options.output_dim()));
     initialise(*this, seed, InitStream::kHead);
   }
   torch::Tensor forward(const torch::Tensor& features) override { return fc2_(fc1_(features).relu_()); }
-  int64_t output_dim() const override { return options_.output_dim(); }
 
  private:
-  MlpHeadOptions options_;
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
 class LinearHead final : public Head {
  public:
-  LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+  LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
     LinearHeadOptions::table().verify(options, "head 'linear'");
     fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim()));
     if (options.batch_norm()) {
@@ -65,19 +61,17 @@ class LinearHead final : public Head {
   }
   torch::Tensor forward(const torch::Tensor& features) override {
     const torch::Tensor rows = fc_(features);
-    return options_.batch_norm() ? bn_(rows) : rows;
+    return bn_ ? bn_(rows) : rows;
   }
-  int64_t output_dim() const override { return options_.output_dim(); }
 
  private:
-  LinearHeadOptions options_;
   torch::nn::Linear fc_{nullptr};
   torch::nn::BatchNorm1d bn_{nullptr};
 };
 
 class AlexNetHead final : public Head {
  public:
-  AlexNetHead(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+  AlexNetHead(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
     AlexNetHeadOptions::table().verify(options, "head 'alexnet'");
     const int64_t hidden = options.hidden_dim();
     fc6_ = register_module("fc6", torch::nn::Linear(feature_dim, hidden));
@@ -91,17 +85,15 @@ class AlexNetHead final : public Head {
     const torch::Tensor x = normalised(*bn6_, fc6_(features), {.activation = Activation::kRelu});
     return fc8_(normalised(*bn7_, fc7_(x), {.activation = Activation::kRelu}));
   }
-  int64_t output_dim() const override { return options_.output_dim(); }
 
  private:
-  AlexNetHeadOptions options_;
   torch::nn::Linear fc6_{nullptr}, fc7_{nullptr}, fc8_{nullptr};
   torch::nn::BatchNorm1d bn6_{nullptr}, bn7_{nullptr};
 };
 
 class MocoV3Head final : public Head {
  public:
-  MocoV3Head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+  MocoV3Head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
     MocoV3HeadOptions::table().verify(options, "head 'moco_v3'");
     int64_t in = feature_dim;
     for (int64_t i = 1; i <= options.layers(); ++i) {
@@ -119,22 +111,16 @@ class MocoV3Head final : public Head {
     for (size_t i = 0; i + 1 < fcs_.size(); ++i) x = normalised(*norms_[i], fcs_[i](x), {.activation = Activation::kRelu});
     return norms_.back()(fcs_.back()(x));
   }
-  int64_t output_dim() const override { return options_.output_dim(); }
 
  private:
-  MocoV3HeadOptions options_;
   std::vector<torch::nn::Linear> fcs_;
   std::vector<torch::nn::BatchNorm1d> norms_;
 };
 
 class NoHead final : public Head {
  public:
-  explicit NoHead(int64_t feature_dim) : feature_dim_(feature_dim) {}
+  using Head::Head;
   torch::Tensor forward(const torch::Tensor& features) override { return features; }
-  int64_t output_dim() const override { return feature_dim_; }
-
- private:
-  int64_t feature_dim_;
 };
 
 }  // namespace

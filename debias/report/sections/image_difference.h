@@ -16,7 +16,6 @@ struct ImageDifference {
   double p = 1;                        // of "no difference", two-sided
   bool paired = false;                 // image by image (Newcombe 1998 and McNemar); else as of different images
   int64_t images = 0;                  // of each run
-  bool excludes_zero() const { return interval.first > 0 || interval.second < 0; }
 };
 
 // None if a column has several seeds, a number is unknown or its number of images is. The columns were evaluated on the same
