@@ -57,7 +57,6 @@ class AlexNetHalf final : public Encoder {
   }
 
   int64_t feature_dim() const override { return kLayers.back().channels * kPositions * kPositions; }
-
   std::string registry_name() const override { return "alexnet_half"; }
 
  private:

@@ -87,7 +87,6 @@ class BagNet18 final : public Encoder {
   }
 
   int64_t feature_dim() const override { return kStages.back().channels; }
-
   std::string registry_name() const override { return "bagnet18"; }
 
  private:

@@ -58,7 +58,6 @@ void AdamMomentOptions::require_two_betas(const AdamMomentOptions& options, cons
 ChosenOptimizer adam_optimizer(double learning_rate, double weight_decay) {
   AdamOptions<false> options;
   options.weight_decay(weight_decay).learning_rate(learning_rate);
-  AdamOptions<false>::table().verify(options, "optimizer 'adam'");
   return chosen_optimizer("adam", options, moments_format<torch::optim::AdamParamState>());
 }
 

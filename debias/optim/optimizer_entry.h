@@ -122,6 +122,7 @@ StateFormat moments_format() {
 // Options: a table(), the common options, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
 template <class Options>
 ChosenOptimizer chosen_optimizer(const std::string& name, const Options& options, const StateFormat& format) {
+  Options::table().verify(options, "optimizer '" + name + "'");
   ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate(), nullptr};
   chosen.section.overlay(Options::table().write(options));
   chosen.make = [options, format](std::vector<OptimizedParameter> parameters) {

@@ -47,7 +47,6 @@ void MomentumOptions::require_momentum_for_nesterov(const MomentumOptions& optio
 ChosenOptimizer sgd_optimizer(const MomentumOptions& given) {
   SgdOptions options;
   static_cast<MomentumOptions&>(options) = given;
-  SgdOptions::table().verify(options, "optimizer 'sgd'");
   return chosen_optimizer("sgd", options, momentum_format());
 }
 
