@@ -147,14 +147,6 @@ ViewStepEntry random_rotation_entry(const RandomRotationOptions& options = {});
 ViewStepEntry rgb_to_lab_entry();
 ViewStepEntry rgb_to_ycbcr_entry();
 
-class NoOptions {
- public:
-  static const OptionTable<NoOptions>& table() {
-    static const OptionTable<NoOptions> table;
-    return table;
-  }
-};
-
 template <class Options>
 class StepWithOptions : public ViewStep {
  public:

@@ -396,4 +396,13 @@ class OptionTable {
   bool with_variants_ = false;
 };
 
+// Of an entry that has none.
+class NoOptions {
+ public:
+  static const OptionTable<NoOptions>& table() {
+    static const OptionTable<NoOptions> table;
+    return table;
+  }
+};
+
 }  // namespace debias

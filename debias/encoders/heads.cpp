@@ -166,11 +166,6 @@ const OptionTable<MocoV3HeadOptions>& MocoV3HeadOptions::table() {
   return table;
 }
 
-const OptionTable<NoHeadOptions>& NoHeadOptions::table() {
-  static const OptionTable<NoHeadOptions> table;
-  return table;
-}
-
 std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) {
   return std::make_shared<SimclrHead>(options, feature_dim, seed);
 }

@@ -54,11 +54,6 @@ class MocoV3HeadOptions {
   static const OptionTable<MocoV3HeadOptions>& table();
 };
 
-class NoHeadOptions {
- public:
-  static const OptionTable<NoHeadOptions>& table();
-};
-
 std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed);
 std::shared_ptr<Head> make_mlp_head(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed);
 std::shared_ptr<Head> make_linear_head(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed);

@@ -162,8 +162,8 @@ HeadEntry head_entry(const std::string& name, const std::string& summary,
 }
 
 HeadEntry none() {
-  HeadEntry entry = head_entry<NoHeadOptions>(
-      "none", "the features themselves", [](const NoHeadOptions&, int64_t feature_dim, uint64_t) { return make_no_head(feature_dim); });
+  HeadEntry entry = head_entry<NoOptions>("none", "the features themselves",
+                                          [](const NoOptions&, int64_t feature_dim, uint64_t) { return make_no_head(feature_dim); });
   entry.projects = false;
   return entry;
 }

@@ -22,17 +22,14 @@ inline ReadingProgram reading_program(const char* version = "0.1.0") {
   const auto loss = [](const char* name, const char* title, Standing standing) {
     return Metric{name, title, Unit::kNumber, Better::kLowerOfOneObjective, standing};
   };
+  Metric last = share("linear_last_acc1", "linear probe accuracy, last epoch", Better::kHigher, Standing::kProtocol);
+  last.last_of = "linear_acc1";
   const std::vector<Metric> metrics = {
       of_predictions(share("acc1", "accuracy", Better::kHigher, Standing::kAccuracy)),
       {"return_mean", "mean evaluation return", Unit::kNumber, Better::kHigher, Standing::kAccuracy},
       share("knn_acc1", "kNN accuracy", Better::kHigher, Standing::kProtocol),
       share("linear_acc1", "linear probe accuracy", Better::kHigher, Standing::kProtocol),
-      {.name = "linear_last_acc1",
-       .title = "linear probe accuracy, last epoch",
-       .unit = Unit::kShare,
-       .better = Better::kHigher,
-       .standing = Standing::kProtocol,
-       .last_of = "linear_acc1"},
+      last,
       share("mean_classifier_acc1", "mean classifier accuracy", Better::kHigher, Standing::kProtocol),
       {.name = "low_shot_acc1",
        .title = "low-shot accuracy, {}",

@@ -24,14 +24,6 @@ namespace {
 
 constexpr int64_t kCountedVisits = 1 << 16;
 
-class ShuffledOptions {
- public:
-  static const OptionTable<ShuffledOptions>& table() {
-    static const OptionTable<ShuffledOptions> table;
-    return table;
-  }
-};
-
 class BalancedOptions {
  public:
   DEBIAS_OPTION(BalancedOptions, DrawBy, by, DrawBy::kGroup)
@@ -114,7 +106,7 @@ std::vector<double> weights_from_counts(const std::vector<Group>& groups, const 
   return weights;
 }
 
-bool draws_by_group(const ShuffledOptions&) { return false; }
+bool draws_by_group(const NoOptions&) { return false; }
 template <class Options>
 bool draws_by_group(const Options& options) {
   return options.by() == DrawBy::kGroup;
@@ -185,9 +177,9 @@ double share_of_pairs(const Recipe& recipe, const SampleTable& samples, const Sa
 
 const std::vector<SamplerEntry>& sampler_registry() {
   static const std::vector<SamplerEntry> registry = {
-      sampler_entry<ShuffledOptions>(
+      sampler_entry<NoOptions>(
           "shuffled", "each sample once per epoch, in a new random order", Draws::kOnceEach,
-          [](const ShuffledOptions&, const SampleTable& samples) { return std::make_shared<ShuffledSampler>(samples.size()); }),
+          [](const NoOptions&, const SampleTable& samples) { return std::make_shared<ShuffledSampler>(samples.size()); }),
       sampler_entry<WeightedOptions>("weighted", "draws with replacement, rare groups more often (Hong and Yang 2021)", Draws::kIndependent,
                                      weighted),
       sampler_entry<BalancedOptions>("balanced", "batches with the same number of samples from each group", Draws::kRounds, balanced)};

@@ -10,14 +10,6 @@
 namespace debias {
 namespace {
 
-class SimclrOptions {
- public:
-  static const OptionTable<SimclrOptions>& table() {
-    static const OptionTable<SimclrOptions> table;
-    return table;
-  }
-};
-
 class Simclr final : public Method {
  public:
   using Method::Method;
@@ -93,7 +85,7 @@ MethodEntry simclr_entry() {
   MethodEntry entry;
   entry.name = "simclr";
   entry.summary = "one encoder for all views; the loss compares the embeddings of a batch with each other";
-  take_options<SimclrOptions>(entry);
+  take_options<NoOptions>(entry);
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) { require_images(recipe, dataset, "simclr"); };
   entry.trains_on_features = true;
   entry.drops_linked_pairs = true;
