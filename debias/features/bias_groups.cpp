@@ -58,6 +58,7 @@ JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& chosen) {
     std::string name;
     for (size_t c = 0; c < key.size(); ++c) name += (c == 0 ? "" : ", ") + columns[c].names[static_cast<size_t>(key[c])];
     joint.names.push_back(name);
+    joint.parts.push_back(key);
   }
   for (const auto& key : keys) {
     const auto found = places.find(key);

@@ -16,9 +16,10 @@
 namespace debias {
 
 struct JointBias {
-  std::string name;                // "bias", or "water, camera" of several columns
-  std::vector<std::string> names;  // joint values that occur
-  std::vector<int64_t> values;     // [n], an index into `names`, or kUnknown
+  std::string name;                         // "bias", or "water, camera" of several columns
+  std::vector<std::string> names;           // joint values that occur
+  std::vector<int64_t> values;              // [n], an index into `names`, or kUnknown
+  std::vector<std::vector<int64_t>> parts;  // [names][columns]: the value of each column that a joint one consists of
 };
 
 // The joint value of the bias columns of `rows`, which must have one, or of `columns`, indices into rows.columns.

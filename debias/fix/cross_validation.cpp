@@ -13,11 +13,33 @@ constexpr double kFoldTolerance = 1e-3, kFinalTolerance = 1e-4;
 
 const at::Tensor& weights_of(const FitRows& rows, bool balanced) { return balanced ? rows.balanced : rows.plain; }
 
-// Covariance of all rows, with the classes' means.
+// Each place as often as its share of the weights says, to the next whole number (systematic resampling).
+std::vector<int64_t> resampled(const at::Tensor& weights, int64_t count) {
+  const double* w = weights.const_data_ptr<double>();
+  const double step = weights.sum().item<double>() / static_cast<double>(count);
+  std::vector<int64_t> places;
+  double sum = 0;
+  for (int64_t i = 0; i < weights.size(0); ++i) {
+    for (sum += w[i]; std::ssize(places) < count && sum > (static_cast<double>(places.size()) + 0.5) * step;) places.push_back(i);
+  }
+  return places;
+}
+
+// Covariance of the rows, with the classes' means: of some of them where those suffice for a preconditioner.
 at::Tensor total_covariance(const FitRows& rows, bool balanced) {
-  const ClassMoments moments = class_moments(rows.weighted(weights_of(rows, balanced)), 0, rows.size());
-  const at::Tensor mean = moments.mean();
-  return moments.xx / moments.total() - at::outer(mean, mean);
+  const auto covariance_of = [](const WeightedRows& weighted) {
+    const ClassMoments moments = class_moments(weighted, 0, weighted.x->size());
+    const at::Tensor mean = moments.mean();
+    return moments.xx / moments.total() - at::outer(mean, mean);
+  };
+  const at::Tensor& weights = weights_of(rows, balanced);
+  const int64_t most = preconditioner_rows(rows.x.dimensions());
+  if (rows.size() <= most) return covariance_of(rows.weighted(weights));
+  const std::vector<int64_t> places = resampled(weights, most);
+  const StandardRows chosen = rows.x.selected(places);
+  const at::Tensor index = at::tensor(places, at::kLong);
+  return covariance_of({&chosen, rows.z.index_select(0, index), rows.targets.index_select(0, index),
+                        at::ones({std::ssize(places)}, at::kDouble), rows.classes});
 }
 
 double l2_of(double C, int64_t training_rows) { return 1 / (C * static_cast<double>(training_rows)); }
@@ -31,12 +53,17 @@ AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage) {
   return class_conditional_erasure(moments, fourth / moments.total(), shrinkage);
 }
 
-HeadFit fit_choice(const FitRows& rows, const HeadChoice& choice, const AffineErasure& erasure) {
-  const double l2 = l2_of(choice.C, rows.size());
-  const HeadProblem problem{weights_of(rows, choice.balances()).to(at::kFloat), l2,
-                            head_preconditioner(total_covariance(rows, choice.balances()), l2),
-                            std::make_shared<const AffineErasure>(erasure)};
-  return fit_heads(rows.x, rows.targets, rows.classes, {problem}, {.tolerance = kFinalTolerance}).front();
+std::vector<HeadFit> fit_choices(const FitRows& rows, const std::vector<FinalChoice>& choices) {
+  std::map<bool, at::Tensor> covariances;
+  std::vector<HeadProblem> problems;
+  for (const FinalChoice& chosen : choices) {
+    const bool balanced = chosen.choice.balances();
+    if (!covariances.contains(balanced)) covariances[balanced] = total_covariance(rows, balanced);
+    const double l2 = l2_of(chosen.choice.C, rows.size());
+    problems.push_back({weights_of(rows, balanced).to(at::kFloat), l2, head_preconditioner(covariances.at(balanced), l2),
+                        std::make_shared<const AffineErasure>(chosen.erasure)});
+  }
+  return fit_heads(rows.x, rows.targets, rows.classes, problems, {.tolerance = kFinalTolerance});
 }
 
 CrossValidation::CrossValidation(const FitRows& rows, const FoldRows& folds, const GroupScorer& scorer, int64_t training_rows)

@@ -33,8 +33,13 @@ struct ScoredChoice {
 // The erasure of an erasing choice, fitted to all rows with group weights, so that its guarantee holds in the balanced mixture.
 AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage);
 
-// The head of a choice, fitted to all rows after `erasure` (of standardised rows). C is relative to the number of rows.
-HeadFit fit_choice(const FitRows& rows, const HeadChoice& choice, const AffineErasure& erasure);
+struct FinalChoice {
+  HeadChoice choice;
+  AffineErasure erasure;  // of standardised rows
+};
+
+// The heads of some choices, each fitted to all rows after its erasure. C is relative to the number of rows.
+std::vector<HeadFit> fit_choices(const FitRows& rows, const std::vector<FinalChoice>& choices);
 
 class CrossValidation {
  public:

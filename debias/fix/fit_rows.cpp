@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
 #include <set>
+#include <utility>
 
 #include "debias/fix/bias_columns.h"
 
@@ -20,6 +22,13 @@ std::vector<double> groups_of_classes(const FitRows& rows, const std::vector<int
   return counts;
 }
 
+at::Tensor scaled_as_plain(const FitRows& rows, const at::Tensor& weights) {
+  const double sum = weights.sum().item<double>();
+  return sum > 0 ? weights * (rows.plain.sum().item<double>() / sum) : weights;
+}
+
+bool has_several_columns(const JointBias& bias) { return !bias.parts.empty() && bias.parts.front().size() > 1; }
+
 // `counts`: the rows of each group.
 at::Tensor balanced_weights(const FitRows& rows, const std::vector<int64_t>& groups, const std::vector<double>& counts) {
   const std::vector<double> in_class = groups_of_classes(rows, groups);
@@ -29,12 +38,43 @@ at::Tensor balanced_weights(const FitRows& rows, const std::vector<int64_t>& gro
     const int64_t group = groups[i];
     weight[i] = group == kUnknown ? 0 : weight[i] / (counts[static_cast<size_t>(group)] * in_class[static_cast<size_t>(rows.labels[i])]);
   }
-  const double sum = weights.sum().item<double>();
-  return sum > 0 ? weights * (rows.plain.sum().item<double>() / sum) : weights;
+  return scaled_as_plain(rows, weights);
+}
+
+constexpr size_t kSweeps = 50;
+
+// Of several columns, whose values each group consists of.
+at::Tensor raked_weights(const FitRows& rows, const std::vector<int64_t>& groups, const JointBias& bias) {
+  const size_t biases = bias.names.size(), columns = bias.parts.front().size();
+  std::vector<double> mass(static_cast<size_t>(rows.classes) * biases);  // plain weights of each group
+  const double* plain = rows.plain.const_data_ptr<double>();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] != kUnknown) mass[static_cast<size_t>(groups[i])] += plain[i];
+  }
+  std::vector<double> raked = mass;
+  for (size_t step = 0; step < kSweeps * columns; ++step) {
+    std::map<std::pair<size_t, int64_t>, double> sums;  // by class and value of the step's column
+    std::map<size_t, double> values;                    // that occur, by class
+    const auto key = [&](size_t group) { return std::pair(group / biases, bias.parts[group % biases][step % columns]); };
+    for (size_t g = 0; g < raked.size(); ++g) {
+      if (raked[g] > 0) sums[key(g)] += raked[g];
+    }
+    for (const auto& [place, sum] : sums) ++values[place.first];
+    for (size_t g = 0; g < raked.size(); ++g) {
+      if (raked[g] > 0) raked[g] /= sums[key(g)] * values[g / biases];
+    }
+  }
+  at::Tensor weights = rows.plain.clone();
+  double* weight = weights.mutable_data_ptr<double>();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto g = static_cast<size_t>(groups[i]);
+    weight[i] *= groups[i] == kUnknown ? 0 : raked[g] / mass[g];
+  }
+  return scaled_as_plain(rows, weights);
 }
 
 // A group has the same weight whatever share of its rows is known.
-at::Tensor erasing_weights(const FitRows& rows, const std::vector<bool>& known, size_t groups) {
+at::Tensor erasing_weights(const FitRows& rows, const std::vector<bool>& known, const JointBias& bias, size_t groups) {
   std::vector<int64_t> own = rows.groups;
   std::vector<double> sums(groups);
   const double* plain = rows.plain.const_data_ptr<double>();
@@ -42,13 +82,13 @@ at::Tensor erasing_weights(const FitRows& rows, const std::vector<bool>& known, 
     if (!known[i]) own[i] = kUnknown;
     if (own[i] != kUnknown) sums[static_cast<size_t>(own[i])] += plain[i];
   }
-  return balanced_weights(rows, own, sums);
+  return has_several_columns(bias) ? raked_weights(rows, own, bias) : balanced_weights(rows, own, sums);
 }
 
 }  // namespace
 
-FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& groups, const std::vector<int64_t>& places,
-                 const std::vector<double>& importance) {
+FitRows fit_rows(StandardRows x, const TableRows& table, const JointBias& bias, const BiasGroups& groups,
+                 const std::vector<int64_t>& places, const std::vector<double>& importance) {
   const int64_t n = x.size();
   FitRows rows{std::move(x), {}, {}, {}, {}, at::ones({n}, at::kDouble), {}, {}, std::ssize(table.classes)};
   BiasDesign design = bias_design(table, places);
@@ -60,11 +100,12 @@ FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& group
   }
   rows.targets = at::tensor(rows.labels, at::kLong);
   if (!importance.empty()) rows.plain = at::tensor(importance, at::kDouble);
-  rows.balanced = balanced_weights(rows, rows.groups, {groups.count.begin(), groups.count.end()});
+  rows.balanced = has_several_columns(bias) ? raked_weights(rows, rows.groups, bias)
+                                            : balanced_weights(rows, rows.groups, {groups.count.begin(), groups.count.end()});
   const auto is_left_out = [&](size_t i) { return !design.known[i] && rows.groups[i] != kUnknown; };
   bool all = true;
   for (size_t i = 0; i < places.size(); ++i) all = all && !is_left_out(i);
-  rows.erased = all ? rows.balanced : erasing_weights(rows, design.known, groups.count.size());
+  rows.erased = all ? rows.balanced : erasing_weights(rows, design.known, bias, groups.count.size());
   return rows;
 }
 

@@ -128,11 +128,11 @@ class Correction {
     fold_places_.clear();
     for (const int64_t i : folds_.places) fold_places_.push_back(places_[static_cast<size_t>(i)]);
     if (all) places_ = fold_places_;
-    full_ = fit_rows(StandardRows(table_.vectors, places_), table_.rows, result_.groups, places_);
+    full_ = fit_rows(StandardRows(table_.vectors, places_), table_.rows, result_.bias, result_.groups, places_);
     if (!full_->x.varies()) {
       throw data_error("fix: all training rows of {} are equal; check the encoder and the file", table_.vectors.path());
     }
-    if (!all) part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.groups, fold_places_, folds_.importance);
+    if (!all) part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.bias, result_.groups, fold_places_, folds_.importance);
     std::vector<bool> conflicting;
     for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));
     scorer_.emplace(cross_validated().groups, conflicting);
@@ -284,22 +284,28 @@ class Correction {
   }
 
   void fit_final(const HeadChoice& before) {
-    const AffineErasure none = AffineErasure::none(full_->x.dimensions());
-    result_.before = result_.after = fitted(before, none);
-    result_.method = result_.choice.method;
-    if (options_.method() == FixMethod::kFairkl) {
-      fit_fairkl();
-    } else if (options_.method() == FixMethod::kLeace) {
-      fit_leace(before);
-    } else if (result_.method != FixMethod::kErm) {
-      result_.after = fitted(result_.choice, result_.choice.erases() ? fitted_erasure(*full_, result_.choice.shrinkage) : none);
-    }
+    result_.method =
+        options_.method() == FixMethod::kLeace || options_.method() == FixMethod::kFairkl ? options_.method() : result_.choice.method;
     result_.changed = result_.method != FixMethod::kErm;
+    const AffineErasure none = AffineErasure::none(full_->x.dimensions());
+    std::vector<FinalChoice> heads = {{before, none}};
+    std::optional<AffineErasure> leace_layer;
+    if (result_.method == FixMethod::kLeace) {
+      leace_layer = leace(leace_moments(full_->x, full_->z, full_->erased > 0));
+      heads.push_back({before, standardised(*leace_layer, full_->x.scale())});
+      warn_of_leace();
+    } else if (result_.changed && result_.method != FixMethod::kFairkl) {
+      heads.push_back({result_.choice, result_.choice.erases() ? fitted_erasure(*full_, result_.choice.shrinkage) : none});
+    }
+    const std::vector<HeadFit> fits = fit_choices(*full_, heads);
+    result_.before = fitted(heads.front().erasure, fits.front());
+    result_.after = fits.size() == 1 ? result_.before : fitted(heads.back().erasure, fits.back());
+    if (leace_layer) result_.after.layer = *leace_layer;
+    if (result_.method == FixMethod::kFairkl) fit_fairkl();
   }
 
   // `erasure` and the head behind it, for features as the table has them.
-  FixedModel fitted(const HeadChoice& choice, const AffineErasure& erasure) {
-    const HeadFit fit = fit_choice(*full_, choice, erasure);
+  FixedModel fitted(const AffineErasure& erasure, const HeadFit& fit) {
     if (!fit.converged) result_.notes.push_back(fmt::format("a head has not converged in {} iterations", fit.iterations));
     const StandardScale& scale = full_->x.scale();
     return {table_.rows.classes, unstandardised(erasure, scale), unstandardised(fit.head, scale)};
@@ -308,16 +314,10 @@ class Correction {
   void fit_fairkl() {
     const double l2 = 1 / (result_.choice.C * static_cast<double>(places_.size()));
     const auto seed = static_cast<uint64_t>(options_.seed());
-    result_.method = FixMethod::kFairkl;
     result_.after.head = unstandardised(fit_fairkl_head(*full_, result_.groups.biases, l2, seed), full_->x.scale());
   }
 
-  void fit_leace(const HeadChoice& before) {
-    const StandardScale& scale = full_->x.scale();
-    const AffineErasure erasure = leace(leace_moments(full_->x, full_->z, full_->erased > 0));
-    result_.after = fitted(before, standardised(erasure, scale));
-    result_.after.layer = erasure;
-    result_.method = FixMethod::kLeace;
+  void warn_of_leace() {
     const double association = cramers_v(result_.groups);
     if (association <= kAssociated) return;
     result_.notes.push_back(fmt::format(

@@ -16,8 +16,7 @@ namespace {
 constexpr int64_t kChunk = 512;       // rows in double at a time
 constexpr int64_t kLargestSums = 64;  // blocks of rows, each with sums of its own
 
-constexpr int64_t kLargestMoments = 4;                       // of those of D x D
-constexpr int64_t kLeastMomentRows = 5000, kMomentRows = 4;  // of the preconditioner: at least, and a dimension
+constexpr int64_t kLargestMoments = 4;  // of those of D x D
 constexpr double kSavedSteps = 50;
 
 struct LogisticSums {
@@ -69,10 +68,9 @@ class Regression {
     return total;
   }
 
-  // M of W = V M, in which the Hessian is about 1; the identity, as an undefined tensor, where M would take longer than it saves. Some rows
-  // suffice for it.
+  // M of W = V M, in which the Hessian is about 1; the identity, as an undefined tensor, where M would take longer than it saves.
   at::Tensor preconditioner() const {
-    const int64_t n = x_.size(0), D = x_.size(1), rows = std::min(n, std::max(kLeastMomentRows, kMomentRows * D));
+    const int64_t n = x_.size(0), D = x_.size(1), rows = std::min(n, preconditioner_rows(D));
     const double cost = 2.0 * static_cast<double>(D) * static_cast<double>(D) * static_cast<double>(rows + D);
     const double step = 4.0 * static_cast<double>(n) * static_cast<double>(D) * static_cast<double>(classes_);
     if (cost > kSavedSteps * step) return {};

@@ -74,7 +74,7 @@ void train_in_parts(Config root, int64_t part, int64_t last_step, const std::str
     }
     if (state.batch < batches) break;
   }
-  save_checkpoint(out, trained, state, {resolve_recipe(input.recipe, *input.dataset).to_yaml(), name_table(*input.dataset), {}});
+  save_checkpoint(out, trained, state, {resolve_recipe(input.recipe, *input.dataset), name_table(*input.dataset), {}});
 }
 
 // The recipe with B / W images at a time, in one process and on W ranks.
