@@ -7,26 +7,39 @@
 namespace debias {
 namespace {
 
-constexpr int kSampledRows = 64;
+constexpr int kSampledRows = 32;
 constexpr size_t kSafeTerms = 1024;  // products of values up to 4 * 255 whose sum an int32_t holds
 
-template <class Value>
-void add_plane(const Image& image, const Value& value, PixelPlane& plane) {
-  const auto add_steps = [](int32_t a, int32_t b, int32_t c, size_t direction, PixelPlane& to) {
-    to.step[direction].push_back(b - a);
-    to.next_step[direction].push_back(c - b);
-  };
-  const int stride = std::max(1, image.height / kSampledRows);
-  for (int y = 0; y + 2 < image.height; y += stride) {
-    const uint8_t* row = image.row(y);
-    const uint8_t* below = image.row(y + 1);
-    const uint8_t* lowest = image.row(y + 2);
-    for (int x = 0; x + 2 < image.width; ++x) {
-      const int32_t own = value(row + 3 * x);
-      plane.value.push_back(own);
-      add_steps(own, value(row + 3 * x + 3), value(row + 3 * x + 6), 0, plane);
-      add_steps(own, value(below + 3 * x), value(lowest + 3 * x), 1, plane);
-    }
+// Red, green, blue and luma of a row.
+std::array<std::vector<int32_t>, 4> row_values(const Image& image, int y) {
+  const auto width = static_cast<size_t>(image.width);
+  std::array<std::vector<int32_t>, 4> out;
+  for (auto& values : out) values.resize(width);
+  const uint8_t* p = image.row(y);
+  for (size_t x = 0; x < width; ++x, p += 3) {
+    for (size_t c = 0; c < 3; ++c) out[c][x] = p[c];
+    out[3][x] = (77 * p[0] + 150 * p[1] + 29 * p[2] + 32) / (256 / kLumaScale);
+  }
+  return out;
+}
+
+// Into the places from `at` on.
+void put_row(const std::vector<int32_t>& row, const std::vector<int32_t>& below, const std::vector<int32_t>& lowest, size_t at,
+             PixelPlane& plane) {
+  for (size_t x = 0; x + 2 < row.size(); ++x) {
+    plane.value[at + x] = row[x];
+    plane.step[0][at + x] = row[x + 1] - row[x];
+    plane.next_step[0][at + x] = row[x + 2] - row[x + 1];
+    plane.step[1][at + x] = below[x] - row[x];
+    plane.next_step[1][at + x] = lowest[x] - below[x];
+  }
+}
+
+void resize_plane(PixelPlane& plane, size_t size) {
+  plane.value.resize(size);
+  for (size_t d = 0; d < 2; ++d) {
+    plane.step[d].resize(size);
+    plane.next_step[d].resize(size);
   }
 }
 
@@ -34,12 +47,16 @@ void add_plane(const Image& image, const Value& value, PixelPlane& plane) {
 
 PixelDifferences pixel_differences(const Image& image) {
   PixelDifferences differences;
-  for (size_t c = 0; c < 3; ++c) {
-    add_plane(
-        image, [c](const uint8_t* pixel) { return static_cast<int32_t>(pixel[c]); }, differences.channels[c]);
+  if (image.height < 3 || image.width < 3) return differences;
+  const int stride = std::max(1, image.height / kSampledRows);
+  const auto width = static_cast<size_t>(image.width - 2), rows = static_cast<size_t>((image.height - 3) / stride + 1);
+  const auto plane_of = [&](size_t k) -> PixelPlane& { return k < 3 ? differences.channels[k] : differences.luma; };
+  for (size_t k = 0; k < 4; ++k) resize_plane(plane_of(k), rows * width);
+  for (size_t r = 0; r < rows; ++r) {
+    const int y = static_cast<int>(r) * stride;
+    const auto row = row_values(image, y), below = row_values(image, y + 1), lowest = row_values(image, y + 2);
+    for (size_t k = 0; k < 4; ++k) put_row(row[k], below[k], lowest[k], r * width, plane_of(k));
   }
-  add_plane(
-      image, [](const uint8_t* p) { return (77 * p[0] + 150 * p[1] + 29 * p[2] + 32) / (256 / kLumaScale); }, differences.luma);
   return differences;
 }
 

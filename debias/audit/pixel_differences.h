@@ -1,6 +1,6 @@
 // Values of pixels and their differences to the next ones, of red, green, blue and luma, as planes of equal length.
 //
-// Large images are sampled: about 64 rows. An image of fewer than 3 x 3 pixels has empty planes.
+// Large images are sampled: 32 to 63 rows. An image of fewer than 3 x 3 pixels has empty planes.
 #pragma once
 
 #include <array>

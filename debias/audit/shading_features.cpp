@@ -7,7 +7,7 @@
 namespace debias {
 namespace {
 
-constexpr int kShadingSide = 32;
+constexpr int kShadingSide = 32, kRowsOfBox = 4;  // about so many rows of a box are read
 
 struct LogLuma {
   int height, width;
@@ -24,12 +24,12 @@ LogLuma reduced_log_luma(const Image& image) {
     const int top = y * image.height / reduced.height, bottom = (y + 1) * image.height / reduced.height;
     for (int x = 0; x < reduced.width; ++x) {
       const int left = x * image.width / reduced.width, right = (x + 1) * image.width / reduced.width;
-      int64_t sum = 0;
-      for (int row = top; row < bottom; ++row) {
+      int64_t sum = 0, rows = 0;
+      for (int row = top; row < bottom; row += std::max(1, (bottom - top) / kRowsOfBox), ++rows) {
         const uint8_t* p = image.row(row) + 3 * left;
         for (int column = left; column < right; ++column, p += 3) sum += 77 * p[0] + 150 * p[1] + 29 * p[2];
       }
-      const double mean = static_cast<double>(sum) / 256 / ((bottom - top) * (right - left));
+      const double mean = static_cast<double>(sum) / 256 / static_cast<double>(rows * (right - left));
       reduced.values.push_back(static_cast<float>(std::log(mean + kDark)));
     }
   }

@@ -28,10 +28,9 @@ std::array<float, kStepPairValues> step_pairs(const PixelDifferences& difference
   const PixelPlane& luma = differences.luma;
   std::array<float, kStepPairValues> out{};
   if (luma.value.empty()) return out;
-  const auto scale = static_cast<float>(1 / (kUnit * (mean_step(luma) + kLeastMean)));
-  const auto rounded = [scale](int32_t step) {
-    return std::clamp(static_cast<int>(std::lround(static_cast<float>(step) * scale)), -kMostSteps, kMostSteps);
-  };
+  const double unit = kUnit * (mean_step(luma) + kLeastMean);
+  const auto one = static_cast<int32_t>(std::ceil(unit / 2)), two = static_cast<int32_t>(std::ceil(3 * unit / 2));
+  const auto rounded = [one, two](int32_t step) { return (step >= one) + (step >= two) - (step <= -one) - (step <= -two); };
   for (const Direction d : kBothDirections) {
     std::array<int64_t, kPairsOfDirection> counts{};
     for (size_t i = 0; i < luma.value.size(); ++i) ++counts[number_of_pair(rounded(luma.first(d)[i]), rounded(luma.second(d)[i]))];

@@ -7,7 +7,7 @@
 namespace debias {
 namespace {
 
-constexpr int kMostSamples = 64;  // of a line
+constexpr int kMostSamples = 32;  // of a line
 
 int luma_at(const Image& image, int y, int x) {
   const uint8_t* p = image.row(y) + 3 * x;

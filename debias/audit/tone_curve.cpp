@@ -46,7 +46,9 @@ Shape shape_of(const Histogram& counts, int64_t pixels) {
   const auto moment = [&](double centre, int power) {
     double sum = 0;
     for (size_t level = 0; level < kLevels; ++level) {
-      sum += static_cast<double>(counts[level]) * std::pow(static_cast<double>(level) - centre, power);
+      double term = static_cast<double>(counts[level]);
+      for (int i = 0; i < power; ++i) term *= static_cast<double>(level) - centre;
+      sum += term;
     }
     return sum / n;
   };
