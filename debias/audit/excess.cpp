@@ -41,7 +41,9 @@ struct Rule {
   double noise = 0;        // taken off the accuracy: what a choice among many gains by chance
 };
 
-// A description that content affects is compared with colours by place; one that content affects little, with chance.
+// A description that content affects is compared with colours by place; one that content affects little, with chance. In 90 clean folders
+// content explains up to 0.38, 0.41 and 0.59 of the errors by tone curve, colours and step pairs. Of those by level use, shading, fringes
+// and stripes, compared with chance, it explains up to 0.41, 0.48, 0.26 and 0.27, before the gain by chance is taken off.
 Rule broad_rule(TextureProperty property, const ExcessInput& input, double least) {
   const auto of_layout = [&](double threshold) { return Rule{input.layout, threshold, least, 0}; };
   const auto of_chance = [&](double threshold) { return Rule{input.chance, threshold, 0, input.noise}; };
@@ -53,11 +55,11 @@ Rule broad_rule(TextureProperty property, const ExcessInput& input, double least
     case TextureProperty::kLines:
       return of_layout(0.4);
     case TextureProperty::kToneCurve:
-      return of_layout(0.38);
-    case TextureProperty::kColours:
       return of_layout(0.45);
+    case TextureProperty::kColours:
+      return of_layout(0.5);
     case TextureProperty::kStepPairs:
-      return of_layout(0.62);
+      return of_layout(0.68);
     case TextureProperty::kLevelUse:
     case TextureProperty::kShading:
       return of_chance(0.5);
