@@ -148,7 +148,8 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   std::vector<std::string> kinds;
   if (searched(CandidateKind::kCell)) {
     kinds = {"faint tints and casts",
-             "exposure and vignettes, which mean colours by place show as well",
+             "changes of exposure, contrast or saturation that a later lossy compression covers",
+             "mirrored, rotated and inverted images",
              "shapes and poses, and thin lines or small text at changing places",
              "combinations of properties that say nothing one by one",
              "marks smaller than a hundredth of the image at changing places",

@@ -5,7 +5,8 @@
 //   cell     the lower middle (quantile 0.4) of the cells of the same grid
 //   patch    mean colours by place, on a 4 x 4 grid
 //   border   the middle of the image; each side of the border must exceed it
-//   global   mean colours by place; chance for sharpness, noise and blockiness
+//   global   mean colours by place; chance for what content affects little: sharpness, noise, blockiness, casts, level use, fringes,
+//            stripes and shading
 //   file     chance; for bytes per pixel the better of the best global property and mean colours by place
 //   column   chance
 //   direction  the first principal components of the features together; a single one, and clusters of them, are at most predictive

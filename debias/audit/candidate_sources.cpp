@@ -85,24 +85,18 @@ void add_global(const std::vector<PictureFeatures>& pictures, std::vector<Candid
   }
 }
 
-template <size_t kSize>
-CandidateSource texture_source(TextureProperty property, const std::vector<PictureFeatures>& pictures,
-                               std::array<float, kSize> TextureFeatures::*part) {
-  return {{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, property}, [&pictures, part] {
-            std::vector<float> rows;
-            rows.reserve(pictures.size() * kSize);
-            for (const PictureFeatures& picture : pictures) {
-              const auto& values = picture.texture.*part;
-              rows.insert(rows.end(), values.begin(), values.end());
-            }
-            return whitened(rows, std::ssize(pictures), static_cast<int64_t>(kSize));
-          }};
-}
-
 void add_textures(const std::vector<PictureFeatures>& pictures, std::vector<CandidateSource>& sources) {
-  sources.push_back(texture_source(TextureProperty::kTones, pictures, &TextureFeatures::tones));
-  sources.push_back(texture_source(TextureProperty::kFrequencies, pictures, &TextureFeatures::frequencies));
-  sources.push_back(texture_source(TextureProperty::kLines, pictures, &TextureFeatures::lines));
+  for (int t = 0; t < kTextureProperties; ++t) {
+    const auto property = static_cast<TextureProperty>(t);
+    sources.push_back({{std::string(name_of(property)), CandidateKind::kGlobal, std::nullopt, property}, [&pictures, property] {
+                         std::vector<float> rows;
+                         for (const PictureFeatures& picture : pictures) {
+                           const auto values = picture.texture.values(property);
+                           rows.insert(rows.end(), values.begin(), values.end());
+                         }
+                         return whitened(rows, std::ssize(pictures), std::ssize(pictures.front().texture.values(property)));
+                       }});
+  }
 }
 
 void add_files(const std::vector<FileFacts>& files, std::vector<CandidateSource>& sources) {

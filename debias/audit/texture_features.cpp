@@ -123,7 +123,8 @@ std::array<float, kLineValues> lines_of(const Luma& luma) {
 }  // namespace
 
 std::string_view name_of(TextureProperty property) {
-  constexpr std::array<std::string_view, 3> kNames = {"tones", "frequencies", "lines"};
+  constexpr std::array<std::string_view, kTextureProperties> kNames = {"tones",   "frequencies", "lines",      "tone curve", "level use",
+                                                                       "colours", "fringes",     "step pairs", "stripes",    "shading"};
   return kNames[static_cast<size_t>(property)];
 }
 
@@ -137,7 +138,36 @@ Luma luma_of(const Image& image) {
 }
 
 TextureFeatures texture_features(const Image& whole, const Image& detail, const Luma& luma) {
-  return {tones_of(detail), frequencies_of(luma), lines_of(luma_of(whole))};
+  const PixelDifferences differences = pixel_differences(detail);
+  return {tones_of(detail),        frequencies_of(luma),          lines_of(luma_of(whole)),
+          tone_curve(detail),      colour_relations(differences), colour_fringes(differences),
+          step_pairs(differences), stripe_features(whole),        shading_features(whole)};
+}
+
+std::span<const float> TextureFeatures::values(TextureProperty property) const {
+  switch (property) {
+    case TextureProperty::kTones:
+      return tones;
+    case TextureProperty::kFrequencies:
+      return frequencies;
+    case TextureProperty::kLines:
+      return lines;
+    case TextureProperty::kToneCurve:
+      return tone_curve.quantiles;
+    case TextureProperty::kLevelUse:
+      return tone_curve.use;
+    case TextureProperty::kColours:
+      return colours;
+    case TextureProperty::kFringes:
+      return fringes;
+    case TextureProperty::kStepPairs:
+      return step_pairs;
+    case TextureProperty::kStripes:
+      return stripes;
+    case TextureProperty::kShading:
+      break;
+  }
+  return shading;
 }
 
 }  // namespace debias
