@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -35,6 +36,22 @@ std::string without_control_characters(std::string_view text) {
     text.remove_prefix(bytes.size());
   }
   return shown;
+}
+
+std::string in_utf8(const std::string& name) { return utf8_length(name) == name.size() ? name : without_control_characters(name); }
+
+std::string name_of_utf8(const std::string& text) {
+  constexpr size_t kEscape = 4;  // \xe4
+  std::string name;
+  for (size_t i = 0; i < text.size();) {
+    uint8_t byte = 0;
+    const char* digits = text.data() + i + 2;
+    const bool is_escape =
+        text.compare(i, 2, "\\x") == 0 && i + kEscape <= text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    name += is_escape ? static_cast<char>(byte) : text[i];
+    i += is_escape ? kEscape : 1;
+  }
+  return name;
 }
 
 std::string lines_without_control_characters(std::string_view text) {

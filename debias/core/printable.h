@@ -19,6 +19,12 @@ std::string first_line(std::string_view text);
 // like.
 std::string without_control_characters(std::string_view text);
 
+// The name of a file or class as tables and results hold it: unchanged if it is UTF-8, else without_control_characters(name).
+std::string in_utf8(const std::string& name);
+
+// The name that in_utf8 wrote so: each \xe4 and the like becomes its byte.
+std::string name_of_utf8(const std::string& text);
+
 // The same of a text of several lines, which stay lines.
 std::string lines_without_control_characters(std::string_view text);
 

@@ -1,16 +1,16 @@
 #include "debias/data/csv_text.h"
 
+#include "debias/core/printable.h"
+
 namespace debias {
-namespace {
 
 std::string quoted_field(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  const std::string text = in_utf8(field);
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char c : field) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
-
-}  // namespace
 
 std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;

@@ -9,6 +9,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/config.h"
 #include "debias/core/npy.h"
+#include "debias/data/csv_text.h"
 
 namespace debias {
 namespace {
@@ -43,14 +44,7 @@ bool is_formula(const std::string& field) {
 }  // namespace
 
 std::string csv_field(const std::string& field, CsvCells cells) {
-  if (cells == CsvCells::kGuarded && is_formula(field)) return csv_field("'" + field, CsvCells::kRaw);
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-  std::string result = "\"";
-  for (const char c : field) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + '"';
+  return quoted_field(cells == CsvCells::kGuarded && is_formula(field) ? "'" + field : field);
 }
 
 std::vector<std::string> embedding_paths(const std::string& out) {

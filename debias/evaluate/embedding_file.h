@@ -2,7 +2,7 @@
 //
 // One CSV: header `filenames,embedding_0,...,embedding_{D-1},labels`, one line per sample in the data set's order (the layout of lightly's
 // save_embeddings). Or an array [N, D] float32 in NumPy's format with a sidecar CSV `filenames,labels` of the same order. Filenames are
-// Dataset::source(), quoted as RFC 4180 asks where they hold commas, quotes or line breaks; labels are class numbers, -1 where unknown;
+// Dataset::source(), quoted as by quoted_field (csv_text.h); labels are class numbers, -1 where unknown;
 // numbers are the shortest that read back as the same float32. Lines end with LF. Text that a spreadsheet would run has a ' before it
 // (CsvCells).
 #pragma once
@@ -25,7 +25,7 @@ std::vector<std::string> write_embeddings(const std::string& out, const Features
 // The paths that write_embeddings would write.
 std::vector<std::string> embedding_paths(const std::string& out);
 
-// `field` as a CSV file has it: in quotes if needed.
+// `field` as a CSV file has it (quoted_field).
 std::string csv_field(const std::string& field, CsvCells cells);
 
 }  // namespace debias

@@ -8,6 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/protocols/view_pairs.h"
 #include "debias/evaluate/table_input.h"
@@ -100,6 +101,11 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+// Of an image by its name in a CSV, where a name that is not UTF-8 has escapes.
+fs::path image_path(const fs::path& folder, const std::string& name) {
+  return is_file(folder / name) ? folder / name : folder / name_of_utf8(name);
+}
+
 // Folder of the named images: the first of the folders that has the first name; nothing if none has.
 std::optional<std::string> folder_of_images(const NamedRows& rows, const std::string& root, const std::string& csv) {
   if (rows.names.empty()) {
@@ -109,7 +115,7 @@ std::optional<std::string> folder_of_images(const NamedRows& rows, const std::st
   const std::vector<std::string> folders =
       root.empty() ? std::vector<std::string>{fs::path(csv).parent_path().string(), ""} : std::vector<std::string>{root};
   for (const auto& folder : folders) {
-    if (is_file(fs::path(folder) / rows.names.front())) return folder;
+    if (is_file(image_path(folder, rows.names.front()))) return folder;
   }
   if (!root.empty()) throw data_error("pairs: --root {}: there is no image '{}' below it", root, rows.names.front());
   return std::nullopt;
@@ -119,7 +125,7 @@ void find_images(PairSplit& split, const std::string& root, const std::string& c
   const auto folder = folder_of_images(split.rows, root, csv);
   if (!folder) return;
   split.image = [folder = *folder, names = split.rows.names](int64_t row) {
-    return read_image((fs::path(folder) / names[static_cast<size_t>(row)]).string(), ExifOrientation::kApplied);
+    return read_image(image_path(folder, names[static_cast<size_t>(row)]).string(), ExifOrientation::kApplied);
   };
 }
 

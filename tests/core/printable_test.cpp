@@ -50,6 +50,16 @@ TEST(WithoutControlCharacters, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(without_control_characters("\xff\xfe"), "\\xff\\xfe");
 }
 
+TEST(InUtf8, EscapesANameThatIsNotUtf8AndReadsItBack) {
+  for (const std::string name : {"k\xe4se.png", "\xff/\xfe", "a\x9b\n.png"}) {
+    EXPECT_NE(in_utf8(name), name);
+    EXPECT_EQ(name_of_utf8(in_utf8(name)), name);
+  }
+  EXPECT_EQ(in_utf8("k\xe4se.png"), "k\\xe4se.png");
+  for (const std::string name : {"k\xc3\xa4se.png", "a\nb", ""}) EXPECT_EQ(in_utf8(name), name);
+  for (const std::string text : {"a\\x", "a\\xe", "a\\xeg.png", "a\\e4", "a\\x-1"}) EXPECT_EQ(name_of_utf8(text), text);
+}
+
 TEST(WithoutControlCharacters, LinesStayLines) {
   EXPECT_EQ(lines_without_control_characters(""), "");
   EXPECT_EQ(lines_without_control_characters("a\n\n\x1b[31mb\n"), "a\n\n\\x1b[31mb\n");

@@ -10,7 +10,6 @@
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
-#include "debias/core/utf8.h"
 #include "debias/data/readers/class_selection.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"
@@ -44,9 +43,6 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root has {}",
                                                                  split, folders.empty() ? "none" : shown_names(folders)));
 }
-
-// Results hold no other text; a folder's name may be any bytes.
-std::string in_utf8(const std::string& name) { return utf8_length(name) == name.size() ? name : without_control_characters(name); }
 
 // False where the folder holds no image, or is a link to the folder of all classes or one above it.
 bool add_class(const std::string& root, const std::string& prefix, const std::string& name, int64_t label, Listing& listing) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -35,11 +36,13 @@ class Meanings {
 
   std::vector<std::string> of(const std::string& path) const {
     std::vector<std::string> below_root;
-    const bool absolute = path.front() == '/';
-    if (!absolute) below_root = {path, places_.prefix + path};
-    for (size_t i = 0; i < roots_.size(); ++i) {
-      const std::string whole = absolute ? path : fs::path(csv_folders_[i] + path).lexically_normal().generic_string();
-      if (whole.starts_with(roots_[i])) below_root.push_back(whole.substr(roots_[i].size()));
+    for (const std::string& name : spellings(path)) {
+      const bool absolute = name.front() == '/';
+      if (!absolute) below_root.insert(below_root.end(), {name, places_.prefix + name});
+      for (size_t i = 0; i < roots_.size(); ++i) {
+        const std::string whole = absolute ? name : fs::path(csv_folders_[i] + name).lexically_normal().generic_string();
+        if (whole.starts_with(roots_[i])) below_root.push_back(whole.substr(roots_[i].size()));
+      }
     }
     return below_root;
   }
@@ -47,16 +50,18 @@ class Meanings {
   bool has_file(const std::string& path) const {
     std::error_code failure;
     const fs::path root = places_.root;  // an absolute path on the right of / replaces the left side
-    for (const fs::path& candidate : {root / path, root / places_.prefix / path, fs::path(csv_folders_[0]) / path}) {
-      if (fs::is_regular_file(candidate, failure)) return true;
+    for (const std::string& name : spellings(path)) {
+      for (const fs::path& candidate : {root / name, root / places_.prefix / name, fs::path(csv_folders_[0]) / name}) {
+        if (fs::is_regular_file(candidate, failure)) return true;
+      }
     }
     return false;
   }
 
   // Names that the CSV could have for an image of the folder.
   std::vector<std::string> names_of(const std::string& image) const {
-    std::vector<std::string> names = {image};
-    if (!places_.prefix.empty()) names.push_back(image.substr(places_.prefix.size()));
+    std::vector<std::string> names = {in_utf8(image)};
+    if (!places_.prefix.empty()) names.push_back(in_utf8(image.substr(places_.prefix.size())));
     const std::string whole = roots_[0] + image;
     const std::string from_csv = fs::path(whole).lexically_relative(csv_folders_[0]).generic_string();
     if (std::find(names.begin(), names.end(), from_csv) == names.end()) names.push_back(from_csv);
@@ -65,6 +70,13 @@ class Meanings {
   }
 
  private:
+  // As it is written, and with the bytes that are not UTF-8.
+  static std::vector<std::string> spellings(const std::string& path) {
+    std::vector<std::string> names = {path, name_of_utf8(path)};
+    if (names[1] == path) names.pop_back();
+    return names;
+  }
+
   const LabelPlaces& places_;
   std::vector<std::string> roots_, csv_folders_;  // as given, and without links
 };

@@ -10,7 +10,8 @@
 
 namespace debias {
 
-// Folders in which a path of the CSV is searched: the root, root/split, the CSV's folder; or it is absolute.
+// Folders in which a path of the CSV is searched: the root, root/split, the CSV's folder; or it is absolute. A name that is not UTF-8 is
+// written as by in_utf8 (printable.h).
 struct LabelPlaces {
   std::string root;
   std::string prefix;  // "train/", or "" where the split is the root itself

@@ -6,6 +6,7 @@
 #include "debias/core/error.h"
 #include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/evaluate/accuracy.h"
 
@@ -77,7 +78,7 @@ std::vector<std::vector<int64_t>> clusters_of(const ClusterFile& file, const std
   int64_t missing = 0;
   std::string first;
   for (int64_t i = 0; i < dataset.size(); ++i) {
-    const auto* row = file.clusters(dataset.source(i));
+    const auto* row = file.clusters(in_utf8(dataset.source(i)));
     if (row == nullptr && missing++ == 0) first = dataset.source(i);
     for (size_t c = 0; c < columns; ++c) clusters[c].push_back(row == nullptr ? kUnknown : (*row)[c]);
   }

@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/core/file_digest.h"
 #include "debias/core/file_error.h"
+#include "debias/core/printable.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/data/readers/pair_marks.h"
 
@@ -21,7 +22,9 @@ class ImageNames {
   }
 
   int64_t place(const std::string& name, int64_t line) const {
-    if (const auto found = places_.find(name); found != places_.end()) return found->second;
+    for (const std::string& spelling : {name, name_of_utf8(name)}) {
+      if (const auto found = places_.find(spelling); found != places_.end()) return found->second;
+    }
     int64_t number = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error == std::errc() && end == name.data() + name.size() && number >= 0 && number < samples_.size()) return number;

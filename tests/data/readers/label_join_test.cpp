@@ -104,6 +104,15 @@ TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
   EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
 }
 
+TEST_F(LabelJoin, ANameThatIsNotUtf8IsWrittenWithEscapes) {
+  add("train/x/k\xe4se.png");
+  add("train/x/milk.png");
+  add("test/x/\xfc.png");
+  const auto data = open_with("path,label\ntrain/x/k\\xe4se.png,b\nx/milk.png,a\ntest/x/\\xfc.png,a\n");
+  EXPECT_THAT(labels(*data), ElementsAre(1, 0));
+  EXPECT_THAT(message("path,label\nx/milk.png,a\n"), HasSubstr("looked for 'train/x/k\\xe4se.png', 'x/k\\xe4se.png'"));
+}
+
 TEST_F(LabelJoin, ReportsTheColumnsThatAreNotRead) {
   std::string csv = "path,label,colour,id\n";
   for (int i = 0; i < 8; ++i) {
