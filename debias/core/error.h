@@ -23,10 +23,16 @@ enum class ErrorKind {
 
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Error(ErrorKind kind, std::string message) : std::runtime_error(without_nul(std::move(message))), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
 
  private:
+  // what() would end at a NUL, which text from a file may have.
+  static std::string without_nul(std::string message) {
+    for (size_t at = 0; (at = message.find('\0', at)) != std::string::npos;) message.replace(at, 1, "\\x00");
+    return message;
+  }
+
   ErrorKind kind_;
 };
 

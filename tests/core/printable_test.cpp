@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "debias/core/error.h"
+
 namespace debias {
 namespace printable_test {
 
@@ -59,6 +61,8 @@ TEST(InUtf8, EscapesANameThatIsNotUtf8AndReadsItBack) {
   for (const std::string name : {"k\xc3\xa4se.png", "a\nb", ""}) EXPECT_EQ(in_utf8(name), name);
   for (const std::string text : {"a\\x", "a\\xe", "a\\xeg.png", "a\\e4", "a\\x-1"}) EXPECT_EQ(name_of_utf8(text), text);
 }
+
+TEST(DebiasError, ShowsANulInItsMessage) { EXPECT_STREQ(Error(ErrorKind::kData, std::string("a\0b\0", 4)).what(), "a\\x00b\\x00"); }
 
 TEST(WithoutControlCharacters, LinesStayLines) {
   EXPECT_EQ(lines_without_control_characters(""), "");
