@@ -138,6 +138,7 @@ TEST_F(Rows, NumericFieldsAndSignsAreChecked) {
   const TableRowOptions smiling = TableRowOptions().biases({{"smiling"}});
   EXPECT_THAT(data_message("label,smiling\na,1\nb,-1\n", smiling), HasSubstr("line 3: column 'smiling' has only -1 and 1"));
   EXPECT_THAT(data_message("label,bias\n"), HasSubstr("no rows"));
+  EXPECT_THAT(data_message("label,bias\ra,0\rb,1\r"), HasSubstr("its lines end with CR alone"));
 }
 
 }  // namespace table_rows_test

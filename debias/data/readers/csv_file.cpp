@@ -26,6 +26,13 @@ void require_commas(const CsvRecord& header, const std::string& path) {
   }
 }
 
+// Old programs for the Mac end lines so; all of the file would be its header.
+void require_line_feeds(std::string_view text, const std::string& path) {
+  const size_t first = text.find('\r');
+  if (first == std::string_view::npos || first + 1 == text.size() || text.find('\n') != std::string_view::npos) return;
+  throw FileError(path, "its lines end with CR alone; save the file with the line ends LF or CRLF");
+}
+
 std::vector<CsvRecord> parse_csv(std::string_view text, const std::string& path) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::vector<CsvRecord> records;
@@ -71,6 +78,7 @@ std::vector<CsvRecord> read_csv(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file_bytes(path);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   require_utf8(text, path);
+  require_line_feeds(text, path);
   std::vector<CsvRecord> records = parse_csv(text, path);
   if (records.empty()) throw FileError(path, "is empty");
   require_commas(records.front(), path);

@@ -13,8 +13,8 @@ struct CsvRecord {
 };
 
 // Every record, the header first. FileError "PATH: line N: ..." where a quoted field does not end or text follows one, where a record has
-// not as many fields as the first, where semicolons or tabs separate the fields of the first and where bytes are not UTF-8; "PATH: is
-// empty" without a record.
+// not as many fields as the first, where semicolons or tabs separate the fields of the first and where bytes are not UTF-8; "PATH: ..."
+// without a record and where lines end with CR alone.
 std::vector<CsvRecord> read_csv(const std::string& path);
 
 // FileError "PATH: line N: REASON".

@@ -114,6 +114,7 @@ TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: no column 'path' among file, label; name the columns, such as labels: {file: " +
                                                  (folder_ / "l.csv") + ", path: file, label: label}"));
   EXPECT_THAT(message("path;label\na.png;1,5\n"), HasSubstr("line 1: semicolons separate the fields; save the file with commas"));
+  EXPECT_THAT(message("path,label\ra.png,1\rb.png,2\r"), HasSubstr("l.csv: its lines end with CR alone; save the file with"));
   EXPECT_THAT(message("path\tlabel\na.png\t1\n"), HasSubstr("line 1: tabs separate the fields"));
   EXPECT_THAT(message("path,label\na.png,K\xc3\xa4se\nb.png,K\xe4se\n"),
               HasSubstr("l.csv: line 3: text that is not UTF-8; save the file as UTF-8"));
