@@ -7,9 +7,14 @@
 namespace debias {
 namespace {
 
-void require_variation(const TableRows& rows, const TableColumn& column, bool varies) {
-  if (varies) return;
-  throw data_error("{}: bias column '{}' has one value in the training rows; name a column that varies with --bias", rows.path,
+// `values`: how many different ones the training rows have; more than one is enough.
+void require_variation(const TableRows& rows, const TableColumn& column, int64_t values) {
+  if (values > 1) return;
+  if (values == 1) {
+    throw data_error("{}: bias column '{}' has one value in the training rows; name a column that varies with --bias", rows.path,
+                     column.name);
+  }
+  throw data_error("{}: bias column '{}' has no value in the training rows; fill it, or name another column with --bias", rows.path,
                    column.name);
 }
 
@@ -29,7 +34,7 @@ at::Tensor numeric_column(const TableRows& rows, const TableColumn& column, cons
   }
   const double mean = count > 0 ? sum / count : 0;
   for (size_t i = 0; i < places.size(); ++i) squares += std::isnan(out[i]) ? 0 : (out[i] - mean) * (out[i] - mean);
-  require_variation(rows, column, squares > 0);
+  require_variation(rows, column, squares > 0 ? 2 : count > 0 ? 1 : 0);
   const double deviation = std::sqrt(squares / count);
   for (size_t i = 0; i < places.size(); ++i) out[i] = std::isnan(out[i]) ? 0 : (out[i] - mean) / deviation;
   return z;
@@ -49,7 +54,7 @@ at::Tensor one_hot_columns(const TableRows& rows, const TableColumn& column, con
     out[static_cast<int64_t>(i) * values + value] = 1;
     ++count[static_cast<size_t>(value)];
   }
-  require_variation(rows, column, std::count_if(count.begin(), count.end(), [](int64_t c) { return c > 0; }) > 1);
+  require_variation(rows, column, std::count_if(count.begin(), count.end(), [](int64_t c) { return c > 0; }));
   return z;
 }
 

@@ -56,7 +56,7 @@ struct FixResult {
 };
 
 // Usage error without a bias column, or if a categorical one has more than one value per four training rows. Data error for fewer than two
-// classes, a class with fewer than kLeastClassRows training rows, or a bias column with one value in the training rows.
+// classes, a class with fewer than kLeastClassRows training rows, or a bias column with one value or none in the training rows.
 FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress);
 
 }  // namespace debias

@@ -379,6 +379,8 @@ TEST_F(FixRefusals, ASmallClassIsNamed) {
 TEST_F(FixRefusals, ABiasOfOneValueAndOneClassAreRejected) {
   const FeatureTable one_bias = with_csv(csv("label,bias", [](int i) { return std::to_string(i % 2) + ",a"; }));
   EXPECT_THAT(data_error_of([&] { fixed(one_bias); }), HasSubstr("column 'bias' has one value"));
+  const FeatureTable no_bias = with_csv(csv("label,bias", [](int i) { return std::to_string(i % 2) + (i % 3 == 0 ? "," : ",NA"); }));
+  EXPECT_THAT(data_error_of([&] { fixed(no_bias); }), HasSubstr("column 'bias' has no value in the training rows; fill it"));
   const FeatureTable one_class = with_csv(csv("label,bias", [](int i) { return "x," + std::to_string(i % 2); }));
   EXPECT_THAT(data_error_of([&] { fixed(one_class); }), HasSubstr("one class, 'x'"));
 }
