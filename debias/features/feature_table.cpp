@@ -95,7 +95,7 @@ FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOp
   std::vector<std::string> remarks;
   TableRows rows = joined(read_rows(files, options), vectors, remarks);
   remarks.insert(remarks.end(), rows.remarks.begin(), rows.remarks.end());
-  require_finite(vectors);
+  require_usable(vectors);
   return {std::move(vectors), std::move(rows), std::move(remarks)};
 }
 

@@ -29,8 +29,9 @@ struct FeatureTable {
   std::vector<int64_t> of_split(TableSplit split) const;  // indices of its rows, ascending
 };
 
-// Checks that every value is finite. Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the numbers of vectors
-// and of rows differ, or if names of vectors have no row in the CSV. Throws a usage error if no CSV is named or found next to the vectors.
+// Checks that every value is usable (feature_vectors.h). Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the
+// numbers of vectors and of rows differ, or if names of vectors have no row in the CSV. Throws a usage error if no CSV is named or found
+// next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
 
 }  // namespace debias

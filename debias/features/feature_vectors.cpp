@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -132,26 +133,42 @@ void FeatureVectors::read_places(std::span<const int64_t> places, float* out) co
   }
 }
 
-std::optional<NonFiniteValue> FeatureVectors::first_non_finite() const {
+float FeatureVectors::largest() const { return std::sqrt(std::numeric_limits<float>::max() / (4 * static_cast<float>(dimensions_))); }
+
+// Before float64 was rounded to float32.
+double FeatureVectors::written_value(int64_t element_index, float read) const {
+  if (dtype_ != DType::kFloat64) return read;
+  double value = 0;
+  file_.read(start_ + static_cast<uint64_t>(element_index) * sizeof(double), &value, sizeof(double));
+  return value;
+}
+
+std::optional<UnusableValue> FeatureVectors::first_unusable() const {
   const int64_t block = std::clamp<int64_t>(kBlockBytes / (dimensions_ * static_cast<int64_t>(sizeof(float))), 1, rows_);
+  const float most = largest();
   std::vector<float> values(static_cast<size_t>(block * dimensions_));
   for (int64_t row = 0; row < rows_; row += block) {
     const int64_t count = std::min(block, rows_ - row);
     read(row, count, values.data());
     const auto end = values.begin() + count * dimensions_;
-    const auto found = std::find_if(values.begin(), end, [](float value) { return !std::isfinite(value); });
+    const auto found = std::find_if(values.begin(), end, [most](float value) { return !(std::abs(value) <= most); });
     if (found == end) continue;
-    const int64_t place = found - values.begin();
-    return NonFiniteValue{row + place / dimensions_, place % dimensions_, *found};
+    const int64_t place = row * dimensions_ + (found - values.begin());
+    return UnusableValue{place / dimensions_, place % dimensions_, written_value(place, *found)};
   }
   return std::nullopt;
 }
 
-void require_finite(const FeatureVectors& vectors) {
-  const auto found = vectors.first_non_finite();
+void require_usable(const FeatureVectors& vectors) {
+  const auto found = vectors.first_unusable();
   if (!found) return;
-  throw data_error("{}: row {} (from 0) has {} in column {}; remove or repair the row", vectors.path(), found->row, found->value,
-                   found->column);
+  if (!std::isfinite(found->value)) {
+    throw data_error("{}: row {} (from 0) has {} in column {}; remove or repair the row", vectors.path(), found->row, found->value,
+                     found->column);
+  }
+  throw data_error(
+      "{}: row {} (from 0) has {:g} in column {}, too large for float32 (at most {:.1e}, for squared distances); scale the column",
+      vectors.path(), found->row, found->value, found->column, vectors.largest());
 }
 
 }  // namespace debias

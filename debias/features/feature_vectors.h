@@ -15,10 +15,10 @@
 
 namespace debias {
 
-// The position of a value that is not finite, from 0.
-struct NonFiniteValue {
+// A value that computations in float32 cannot use, and its position, from 0.
+struct UnusableValue {
   int64_t row = 0, column = 0;
-  float value = 0;
+  double value = 0;  // as the file has it
 };
 
 // Thread-safe for concurrent calls of every const method.
@@ -41,11 +41,15 @@ class FeatureVectors {
   // The rows `places`, each in [0, rows()), into `out` [places.size(), D], in that order; runs of adjacent rows are read at once.
   void read_places(std::span<const int64_t> places, float* out) const;
 
-  // The first in row order; nullopt if all values are finite. Values that overflow float32 count as not finite.
-  std::optional<NonFiniteValue> first_non_finite() const;
+  // The largest size of a value: the squared distance between two rows, up to 4 D x^2, must not overflow float32.
+  float largest() const;
+
+  // The first in row order that is not finite, or beyond largest(); nullopt if there is none.
+  std::optional<UnusableValue> first_unusable() const;
 
  private:
   FeatureVectors(InputFile file, DType dtype, int64_t rows, int64_t dimensions, uint64_t start);
+  double written_value(int64_t element_index, float read) const;
 
   InputFile file_;
   DType dtype_;
@@ -53,7 +57,7 @@ class FeatureVectors {
   uint64_t start_;  // of the data, in bytes
 };
 
-// Throws a data error that names file, row and column of a value that is not finite.
-void require_finite(const FeatureVectors& vectors);
+// Throws a data error that names file, row and column of an unusable value.
+void require_usable(const FeatureVectors& vectors);
 
 }  // namespace debias

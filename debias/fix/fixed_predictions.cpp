@@ -66,7 +66,7 @@ void write_fixed_features(const FixedModel& model, const FeatureVectors& vectors
     throw data_error("{}: vectors of {} dimensions for a layer of {}; give vectors of the same backbone", vectors.path(),
                      vectors.dimensions(), D);
   }
-  require_finite(vectors);
+  require_usable(vectors);
   NpyWriter file(out, DType::kFloat32, {vectors.rows(), D});
   each_block_of(vectors, [&](const at::Tensor& x) {
     const at::Tensor fixed = model.layer.apply(x.to(at::kDouble)).to(at::kFloat).contiguous();

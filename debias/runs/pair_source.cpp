@@ -175,7 +175,7 @@ PairSource pairs_of_table(const FeatureTableFiles& files, const TableRowOptions&
   if (csv.empty() || columns.label() == kNoLabels) {
     if (!splits.second.empty()) throw usage_error("pairs: --leaks needs the column split; give --csv C with labels and splits");
     const FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
-    require_finite(vectors);
+    require_usable(vectors);
     source = unlabelled_table(vectors, csv);
   } else {
     const FeatureTable table = open_feature_table(files, columns);

@@ -64,7 +64,7 @@ TEST_F(Vectors, BlocksOfRowsAreThoseOfTheWhole) {
   std::vector<float> block(600'000);
   vectors.read(500'003, 600'000, block.data());
   for (size_t i = 0; i < block.size(); ++i) ASSERT_EQ(block[i], static_cast<float>(values[500'003 + i])) << i;
-  EXPECT_FALSE(vectors.first_non_finite());
+  EXPECT_FALSE(vectors.first_unusable());
 }
 
 TEST_F(Vectors, ATensorOfASafetensorsFileIsFoundByItsName) {
@@ -87,12 +87,18 @@ TEST_F(Vectors, TheFirstValueThatIsNotFiniteIsNamedByRowAndColumn) {
   values[3 * 600'001 + 2] = std::nanf("");
   values[3 * 600'002] = std::numeric_limits<float>::infinity();
   const FeatureVectors vectors = FeatureVectors::open(npy<float>(DType::kFloat32, {700'000, 3}, values));
-  EXPECT_THAT(data_error_of([&] { require_finite(vectors); }), AllOf(HasSubstr("row 600001"), HasSubstr("nan in column 2")));
+  EXPECT_THAT(data_error_of([&] { require_usable(vectors); }), AllOf(HasSubstr("row 600001"), HasSubstr("nan in column 2")));
 }
 
-TEST_F(Vectors, ADoubleBeyondFloat32IsNotFinite) {
-  const FeatureVectors vectors = FeatureVectors::open(npy<double>(DType::kFloat64, {1, 2}, {1.0, 1e300}));
-  EXPECT_THAT(data_error_of([&] { require_finite(vectors); }), HasSubstr("inf in column 1"));
+TEST_F(Vectors, AValueWhoseSquaresOverflowFloat32IsTooLarge) {
+  const FeatureVectors doubles = FeatureVectors::open(npy<double>(DType::kFloat64, {1, 2}, {1.0, 1e39}));
+  EXPECT_THAT(data_error_of([&] { require_usable(doubles); }), HasSubstr("row 0 (from 0) has 1e+39 in column 1, too large for float32"));
+  const FeatureVectors floats = FeatureVectors::open(npy<float>(DType::kFloat32, {2, 2}, {1, 2, -1e20f, 3}));
+  EXPECT_THAT(data_error_of([&] { require_usable(floats); }), HasSubstr("row 1 (from 0) has -1e+20 in column 0, too large"));
+  const float most = floats.largest();
+  const FeatureVectors edge = FeatureVectors::open(npy<float>(DType::kFloat32, {2, 2}, {most, most, -most, -most}));
+  EXPECT_FALSE(edge.first_unusable());
+  EXPECT_TRUE(std::isfinite(4 * most * most + 4 * most * most));
 }
 
 TEST_F(Vectors, WhatIsNoMatrixOfFloatsIsRejected) {
