@@ -9,7 +9,7 @@
 
 #include "debias/audit/categories.h"
 #include "debias/core/config.h"
-#include "debias/features/column_values.h"
+#include "debias/data/readers/csv_column.h"
 
 namespace debias {
 namespace {

@@ -22,6 +22,8 @@ struct ColumnUse {
   std::vector<std::string> read;         // the column of paths first
   std::vector<std::string> ignored;      // in the order of the file
   std::vector<std::string> likely_bias;  // of the ignored ones, where no bias column was read (likely_bias.h)
+  std::vector<std::string> remarks;      // one line for each column with words that are read as unknown; also among the data set's
+  bool has_labels = false;               // of those read, one gives the labels
 };
 
 struct DatasetInfo {

@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "debias/core/file_error.h"
+#include "debias/data/readers/column_values.h"
 #include "debias/data/readers/csv_file.h"
-#include "debias/features/column_values.h"
 
 namespace debias {
 namespace {
@@ -86,6 +86,22 @@ std::optional<size_t> name_position(const Columns& columns) {
   return std::nullopt;
 }
 
+bool has(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+// ": '-1' is read as unknown", where fields that are not empty give no label.
+std::string unknown_spellings(const ColumnFields& column, const std::vector<int64_t>& labels) {
+  std::vector<std::string> spellings;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const std::string spelling = fmt::format("'{}'", column.values[i]);
+    const bool is_new = labels[i] == kUnknown && !column.values[i].empty() && !has(spellings, spelling);
+    if (is_new) spellings.push_back(spelling);
+  }
+  if (spellings.empty()) return "";
+  return fmt::format(": {} {} read as unknown", fmt::join(spellings, ", "), spellings.size() == 1 ? "is" : "are");
+}
+
 void refuse_unlabelled(const ColumnFields& column, const std::vector<int64_t>& labels) {
   std::vector<int64_t> lines;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -95,14 +111,21 @@ void refuse_unlabelled(const ColumnFields& column, const std::vector<int64_t>& l
   const size_t shown = std::min(lines.size(), kShownLines);
   const std::vector<int64_t> first(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(shown));
   refuse_line(column.path, first.front(),
-              fmt::format("{} of {} rows have no label in column '{}' (lines {}{}); fill it, or remove the rows and their vectors",
-                          lines.size(), labels.size(), column.title, fmt::join(first, ", "), shown < lines.size() ? ", ..." : ""));
+              fmt::format("{} of {} rows have no label in column '{}' (lines {}{}){}; fill it, or remove the rows and their vectors",
+                          lines.size(), labels.size(), column.title, fmt::join(first, ", "), shown < lines.size() ? ", ..." : "",
+                          unknown_spellings(column, labels)));
 }
 
+// `column`: the fields as they are written.
 void set_labels(const ColumnFields& column, CategoricalValues values, TableRows& rows) {
   refuse_unlabelled(column, values.values);
   rows.classes = std::move(values.names);
   rows.labels = std::move(values.values);
+}
+
+CategoricalValues label_values(ColumnFields column) {
+  clear_missing_words(column);
+  return categorical_values(column);
 }
 
 bool names_splits_alone(const ColumnFields& column) {
@@ -129,15 +152,7 @@ std::vector<TableSplit> splits_of(const ColumnFields& column) {
 
 // With the words of missing values as unknown.
 ColumnFields known_fields(ColumnFields column, TableRows& rows) {
-  int64_t missing = 0;
-  std::string word;
-  for (std::string_view& field : column.values) {
-    if (!is_missing_word(field)) continue;
-    if (missing++ == 0) word = field;
-    field = {};
-  }
-  if (missing > 0)
-    rows.remarks.push_back(fmt::format("column '{}': {} fields such as '{}' are read as unknown", column.title, missing, word));
+  if (std::string remark = clear_missing_words(column); !remark.empty()) rows.remarks.push_back(std::move(remark));
   return column;
 }
 
@@ -149,10 +164,6 @@ TableColumn described(const ColumnFields& column, bool numeric, bool is_bias) {
 
 void require_known_numeric(const Columns& columns, const TableRowOptions& options) {
   for (const std::string& title : options.numeric()) columns.required(title, "--numeric");
-}
-
-bool has(const std::vector<std::string>& titles, const std::string& title) {
-  return std::find(titles.begin(), titles.end(), title) != titles.end();
 }
 
 void choose_biases(const Columns& columns, const TableRowOptions& options, size_t label, TableRows& rows) {
@@ -184,7 +195,7 @@ void require_numeric_biases(const TableRowOptions& options, const TableRows& row
 void read_embedded(const Columns& columns, TableRows& rows) {
   const bool named = columns.titles() == kEmbedNamesHeader;
   const ColumnFields numbers = columns.fields(1);
-  set_labels(numbers, named ? numbered_values(numbers, columns.fields(2)) : categorical_values(numbers), rows);
+  set_labels(numbers, named ? numbered_values(numbers, columns.fields(2)) : label_values(numbers), rows);
   if (!named) return;
   CategoricalValues biases = numbered_values(columns.fields(3), columns.fields(4));
   if (biases.names.empty()) return;
@@ -202,7 +213,7 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
   require_known_numeric(columns, options);
   if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
   const ColumnFields labels = columns.fields(label);
-  set_labels(labels, categorical_values(labels), rows);
+  set_labels(labels, label_values(labels), rows);
   const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
   if (has_split) {
     rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));

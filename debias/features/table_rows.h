@@ -2,11 +2,11 @@
 //
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
 // valid or test, and without that column all rows are in train. Every other column describes the sample: categorical, or numeric if
-// the caller requests it. Blanks around fields are ignored. An empty field is unknown, and so are nan, NA and their like
-// (is_missing_word) except as a label, which a remark counts. The files of `debias embed`, F.csv and F.names.csv, are read with classes in
-// the order of their numbers.
+// the caller requests it. Blanks around fields are ignored. Which fields are unknown, and which columns hold integers, says csv_column.h; a
+// remark counts the words that are read as unknown. Every row needs a label. The files of `debias embed`, F.csv and F.names.csv, are read
+// with classes in the order of their numbers.
 //
-// Categorical values are numbered in byte-wise order of their names. If all are integers, they are in numeric order, and -1 is unknown.
+// Categorical values are numbered in byte-wise order of their names, integers in numeric order.
 #pragma once
 
 #include <array>

@@ -62,6 +62,14 @@ TEST_F(Rows, IntegersAreOrderedAsNumbersAndMinusOneIsUnknown) {
   EXPECT_THAT(rows.columns[0].values, ElementsAre(0, kUnknown, 1));
 }
 
+TEST_F(Rows, IntegersThatAreNotAsTheyArePrintedAreNames) {
+  const TableRows rows = read("label,bias,age\n01,3,030\n1,03,4\n2,-1,5\n", TableRowOptions().biases({{"bias", "age"}}).numeric({"age"}));
+  EXPECT_THAT(rows.classes, ElementsAre("01", "1", "2"));
+  EXPECT_THAT(rows.columns[0].names, ElementsAre("03", "3"));
+  EXPECT_THAT(rows.columns[0].values, ElementsAre(1, 0, kUnknown));
+  EXPECT_THAT(rows.columns[1].numbers, ElementsAre(30, 4, 5));
+}
+
 TEST_F(Rows, LabelAndBiasColumnsCanBeNamed) {
   const TableRows rows =
       read("id,species,water,age\n1,a,x,3.5\n2,b,y,\n", TableRowOptions().label("species").biases({{"age", "water"}}).numeric({"age"}));
@@ -87,6 +95,10 @@ TEST_F(Rows, WhatEmbedWritesHasClassesInTheOrderOfTheirNumbers) {
 TEST_F(Rows, RowsWithoutALabelAreNamedByLine) {
   EXPECT_THAT(data_message("label,bias\nx,1\n,1\n,2\ny,1\n,3\n"), AllOf(HasSubstr("3 of 5 rows"), HasSubstr("lines 3, 4, 6)")));
   EXPECT_THAT(data_message("filenames,labels\na,-1\nb,0\n"), HasSubstr("line 2"));
+  EXPECT_THAT(data_message("label\n0\n1\n-1\n"),
+              HasSubstr("1 of 3 rows have no label in column 'label' (lines 4): '-1' is read as unknown; fill it"));
+  EXPECT_THAT(data_message("label\nx\nnan\n\"\"\nNone\nnan\ny\n"), HasSubstr("): 'nan', 'None' are read as unknown; fill it"));
+  EXPECT_THAT(data_message("label,bias\nx,1\n,1\n"), HasSubstr("(lines 3); fill it"));
 }
 
 TEST_F(Rows, NamesMustBeThereAndDiffer) {

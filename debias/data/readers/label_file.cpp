@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "debias/core/nearest_name.h"
+#include "debias/data/readers/column_values.h"
 #include "debias/data/readers/csv_file.h"
 
 namespace debias {
@@ -21,12 +22,8 @@ constexpr int64_t kLabels = int64_t{1} << 31;
 constexpr int64_t kLargestLabel = 1'000'000;  // of integers, whose names are 0 to the largest
 constexpr const char* kRule = "a column holds integers or names, an empty field is unknown";
 
-std::string trimmed(const std::string& field) {
-  const size_t first = field.find_first_not_of(" \t");
-  return first == std::string::npos ? "" : field.substr(first, field.find_last_not_of(" \t") - first + 1);
-}
-
-bool reads_as_number(const std::string& field) {
+bool reads_as_number(std::string_view text) {
+  const std::string field(text);
   char* end = nullptr;
   std::strtod(field.c_str(), &end);
   return !field.empty() && end == field.c_str() + field.size();
@@ -35,7 +32,7 @@ bool reads_as_number(const std::string& field) {
 class Header {
  public:
   Header(const std::string& path, const CsvRecord& record) : path_(path), line_(record.line) {
-    for (const std::string& field : record.fields) titles_.push_back(trimmed(field));
+    for (const std::string& field : record.fields) titles_.emplace_back(without_blanks(field));
   }
 
   size_t required(const std::string& title) const {
@@ -85,81 +82,62 @@ class Header {
   std::vector<std::string> titles_;
 };
 
-struct Field {
-  std::string text;
-  int64_t line = 0;
-};
-
-void require_label(const std::string& path, const std::string& title, const Field& field) {
+void require_label(const ColumnFields& column, size_t row) {
+  const std::string_view field = column.values[row];
   int64_t value = 0;
-  if (!parse_integer(field.text, &value) || value < kUnknown || value >= kLabels) {
-    refuse_line(path, field.line,
-                fmt::format("column {}: '{}' is not an integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
+  if (!parse_integer(field, &value) || value < kUnknown || value >= kLabels) {
+    refuse_line(column.path, column.lines[row],
+                fmt::format("column {}: '{}' is not an integer from -1 to {}; {}", column.title, field, kLabels - 1, kRule));
   }
   if (value <= kLargestLabel) return;
   refuse_line(
-      path, field.line,
-      fmt::format("column {}: {} is above the largest number, {}; number from 0, or write names", title, field.text, kLargestLabel));
+      column.path, column.lines[row],
+      fmt::format("column {}: {} is above the largest number, {}; number from 0, or write names", column.title, field, kLargestLabel));
 }
 
-ColumnKind kind_of(const std::string& path, const std::string& title, const std::vector<Field>& fields) {
-  const Field *number = nullptr, *name = nullptr;
+// Rejects integers among names: one of the two is a slip.
+ColumnKind kind_of(const ColumnFields& column) {
+  if (field_kind(column) == FieldKind::kPaddedNames) return ColumnKind::kNames;
+  std::optional<size_t> number, name;  // the first of each
   int64_t numbers = 0, names = 0;
-  for (const Field& field : fields) {
-    if (field.text.empty()) continue;
-    const bool is_number = reads_as_number(field.text);
-    const Field*& first = is_number ? number : name;
-    if (first == nullptr) first = &field;
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    if (column.values[i].empty()) continue;
+    const bool is_number = reads_as_number(column.values[i]);
+    std::optional<size_t>& first = is_number ? number : name;
+    if (!first) first = i;
     ++(is_number ? numbers : names);
   }
-  if (number == nullptr) return ColumnKind::kNames;
-  if (name == nullptr) return ColumnKind::kIntegers;
+  if (!number) return ColumnKind::kNames;
+  if (!name) return ColumnKind::kIntegers;
   const bool integers = numbers >= names;
-  const Field& stray = integers ? *name : *number;
-  refuse_line(path, stray.line,
-              fmt::format("column {}: '{}' is mixed with {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
-}
-
-std::vector<int64_t> ranks(const std::vector<Field>& fields, LabelColumn& column) {
-  std::map<std::string, int64_t> rank;
-  for (const Field& field : fields) {
-    if (!field.text.empty()) rank.emplace(field.text, 0);
-  }
-  for (auto& [name, value] : rank) {
-    value = std::ssize(column.names);
-    column.names.push_back(name);
-  }
-  std::vector<int64_t> values;
-  for (const Field& field : fields) values.push_back(field.text.empty() ? kUnknown : rank.at(field.text));
-  return values;
-}
-
-// Tables of attributes write -1 for no and 1 for yes: every no would be unknown.
-void refuse_signs(const std::string& path, const std::vector<Field>& fields, const std::vector<int64_t>& values, const std::string& title) {
-  std::set<int64_t> written;
-  int64_t line = 0;  // of the first -1
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].text.empty()) continue;
-    written.insert(values[i]);
-    if (values[i] == kUnknown && line == 0) line = fields[i].line;
-  }
-  if (written != std::set<int64_t>{kUnknown, 1}) return;
+  const size_t stray = integers ? *name : *number;
   refuse_line(
-      path, line,
-      fmt::format("column {} holds only -1 and 1, and -1 is unknown; write 0 and 1, or names, and leave empty what is unknown", title));
+      column.path, column.lines[stray],
+      fmt::format("column {}: '{}' is mixed with {}; {}", column.title, column.values[stray], integers ? "integers" : "names", kRule));
 }
 
-std::vector<int64_t> numbers(const std::string& path, const std::vector<Field>& fields, LabelColumn& column) {
+// The numbers themselves.
+std::vector<int64_t> numbers(const ColumnFields& fields, LabelColumn& column) {
   std::vector<int64_t> values;
-  for (const Field& field : fields) {
+  for (size_t i = 0; i < fields.values.size(); ++i) {
     int64_t value = kUnknown;
-    if (!field.text.empty()) require_label(path, column.title, field);
-    if (!field.text.empty()) parse_integer(field.text, &value);
+    if (!fields.values[i].empty()) {
+      require_label(fields, i);
+      parse_integer(fields.values[i], &value);
+    }
     values.push_back(value);
     while (std::ssize(column.names) <= value) column.names.push_back(std::to_string(column.names.size()));
   }
-  refuse_signs(path, fields, values, column.title);
   return values;
+}
+
+ColumnFields fields_at(const std::string& path, const std::vector<CsvRecord>& records, const std::string& title, size_t position) {
+  ColumnFields fields{path, title, {}, {}};
+  for (const CsvRecord& record : records) {
+    fields.values.push_back(without_blanks(record.fields[position]));
+    fields.lines.push_back(record.line);
+  }
+  return fields;
 }
 
 // Empty where the file has no such column, else one a record.
@@ -167,10 +145,14 @@ std::vector<int64_t> read_column(const std::string& path, const std::vector<CsvR
                                  std::optional<size_t> position, LabelColumn& column) {
   if (!position) return {};
   column.title = header.title(*position);
-  std::vector<Field> fields;
-  for (const CsvRecord& record : records) fields.push_back({trimmed(record.fields[*position]), record.line});
-  column.kind = kind_of(path, column.title, fields);
-  return column.kind == ColumnKind::kNames ? ranks(fields, column) : numbers(path, fields, column);
+  ColumnFields fields = fields_at(path, records, column.title, *position);
+  column.missing_words = clear_missing_words(fields);
+  refuse_signs(fields);
+  column.kind = kind_of(fields);
+  if (column.kind == ColumnKind::kIntegers) return numbers(fields, column);
+  CategoricalValues values = categorical_values(fields);
+  column.names = std::move(values.names);
+  return std::move(values.values);
 }
 
 std::vector<OtherColumn> other_columns(const std::vector<CsvRecord>& records, const Header& header, const std::set<size_t>& taken) {
@@ -178,7 +160,10 @@ std::vector<OtherColumn> other_columns(const std::vector<CsvRecord>& records, co
   for (size_t position = 0; position < header.columns(); ++position) {
     if (taken.contains(position)) continue;
     OtherColumn& column = others.emplace_back(OtherColumn{header.title(position), {}});
-    for (const CsvRecord& record : records) column.values.push_back(trimmed(record.fields[position]));
+    for (const CsvRecord& record : records) {
+      const std::string_view value = without_blanks(record.fields[position]);
+      column.values.emplace_back(is_missing_word(value) ? std::string_view() : value);
+    }
   }
   return others;
 }

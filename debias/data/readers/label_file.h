@@ -1,11 +1,11 @@
 // CSV files of labels and biases by image path (csv_file.h, label_columns.h).
 //
-// The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases and the names of columns do not
-// count. An empty field is unknown. A column is one of two things, decided by its other fields:
-//   integers   every field is an integer from -1 (unknown) to 2^31 - 1. The value is the number itself; since its classes are then 0 to
-//              the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone, which rather means no and yes.
-//   names      no field reads as a number (7, 1.5, 1e3, inf, nan, 0x10); "7up" is a name. The value is the rank of the name in byte-wise
-//              order.
+// The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases
+// and the names of columns do not count. Which fields are unknown, says csv_column.h. A column is one of two things:
+//   integers   every known field is an integer from 0 to 2^31 - 1, as it is printed. The value is the number itself; since its classes are
+//              then 0 to the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone, which rather means no and yes.
+//   names      no field reads as a number (7, 1.5, 1e3, inf, 0x10), such as "7up"; or all are integers, and one is not as it is printed
+//              (007, +7). The value is the rank of the name in byte-wise order.
 // Anything between is rejected by line and value: what is rarer in the column, numbers or names, is taken for the mistake.
 #pragma once
 
@@ -24,6 +24,7 @@ struct LabelColumn {
   ColumnKind kind = ColumnKind::kAbsent;
   std::string title;               // of the column in the file
   std::vector<std::string> names;  // by value; "0", "1", ... up to the largest for integers
+  std::string missing_words;       // the remark of clear_missing_words (csv_column.h)
 };
 
 struct LabelRow {
@@ -36,7 +37,7 @@ struct LabelRow {
 // A column that is not read.
 struct OtherColumn {
   std::string title;
-  std::vector<std::string> values;  // by row, without blanks around them
+  std::vector<std::string> values;  // by row, without blanks around them; empty where unknown
 };
 
 struct LabelFile {

@@ -200,11 +200,21 @@ std::string remark(const std::string& csv, const LabelColumn& column, const Valu
       fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
+// What a column was read as, and which words were read as unknown.
+void report_values(const std::string& csv, const LabelColumn& column, const Values& values, DatasetInfo& info) {
+  info.remarks.push_back(remark(csv, column, values));
+  if (column.missing_words.empty()) return;
+  info.columns.remarks.push_back(without_control_characters(fmt::format("{}: {}", csv, column.missing_words)));
+  info.remarks.push_back(info.columns.remarks.back());
+}
+
 // Reports the use of every column, for programs and, if some were not read, as remarks.
 void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<const LabelRow*>& rows,
                     const std::vector<ImageFile>& files, DatasetInfo& info) {
   ColumnUse& use = info.columns;
-  use = {places.csv, {labels.path_title}, {}, {}};
+  use.file = places.csv;
+  use.read = {labels.path_title};
+  use.has_labels = labels.label.kind != ColumnKind::kAbsent;
   for (const LabelColumn* column : {&labels.label, &labels.bias}) {
     if (column->kind != ColumnKind::kAbsent) use.read.push_back(column->title);
   }
@@ -239,13 +249,13 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
   if (labels.label.kind != ColumnKind::kAbsent) {
     Values values = values_of(labels.label, rows, &LabelRow::label);
     for (size_t i = 0; i < files.size(); ++i) files[i].label = values.numbers[i];
-    info.remarks.push_back(remark(places.csv, labels.label, values));
+    report_values(places.csv, labels.label, values, info);
     info.class_names = std::move(values.names);
   }
   if (labels.bias.kind != ColumnKind::kAbsent) {
     Values values = values_of(labels.bias, rows, &LabelRow::bias);
     for (size_t i = 0; i < files.size(); ++i) files[i].bias = values.numbers[i];
-    info.remarks.push_back(remark(places.csv, labels.bias, values));
+    report_values(places.csv, labels.bias, values, info);
     info.bias_names = std::move(values.names);
   }
   report_columns(places, labels, rows, files, info);

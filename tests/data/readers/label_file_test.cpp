@@ -50,11 +50,30 @@ TEST_F(LabelCsv, ReadsQuotesAndNames) {
 }
 
 TEST_F(LabelCsv, IntegersAreTheLabelsThemselves) {
-  const LabelFile file = read(column({"3", "-1", "", " 0", "+2", "003", "1000000"}));
+  const LabelFile file = read(column({"3", "-1", "", " 0", "2", "3", "1000000"}));
   EXPECT_EQ(file.label.kind, ColumnKind::kIntegers);
   EXPECT_THAT(labels(file), ElementsAre(3, -1, -1, 0, 2, 3, 1000000));
   EXPECT_EQ(file.label.names.size(), 1000001u);
   EXPECT_EQ(file.label.names.back(), "1000000");
+}
+
+TEST_F(LabelCsv, IntegersThatAreNotAsTheyArePrintedAreNames) {
+  const LabelFile file = read(column({"1", "01", "2", "-1", "nan"}));
+  EXPECT_EQ(file.label.kind, ColumnKind::kNames);
+  EXPECT_THAT(file.label.names, ElementsAre("01", "1", "2"));
+  EXPECT_THAT(labels(file), ElementsAre(1, 0, 2, kUnknown, kUnknown));
+  EXPECT_THAT(read(column({"007", "010", "100"})).label.names, ElementsAre("007", "010", "100"));
+}
+
+TEST_F(LabelCsv, WordsForMissingValuesAreUnknownAndSaid) {
+  const LabelFile names = read("path,label,bias,camera\na,cat,NA,x\nb,nan,red,null\nc,None,,x\n");
+  EXPECT_THAT(labels(names), ElementsAre(0, kUnknown, kUnknown));
+  EXPECT_EQ(names.label.missing_words, "column 'label': 2 fields such as 'nan' are read as unknown");
+  EXPECT_EQ(names.bias.missing_words, "column 'bias': 1 field, 'NA', is read as unknown");
+  EXPECT_THAT(names.others[0].values, ElementsAre("x", "", "x"));
+  const LabelFile integers = read(column({"0", "NaN", "2"}));
+  EXPECT_EQ(integers.label.kind, ColumnKind::kIntegers);
+  EXPECT_THAT(labels(integers), ElementsAre(0, kUnknown, 2));
 }
 
 TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
@@ -62,7 +81,7 @@ TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
       message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.0"})),
       AllOf(HasSubstr("l.csv: line 13: column label: '11.0' is not an integer from -1 to 2147483647"), HasSubstr("integers or names")));
   for (const std::string wrong :
-       {"-2", "1.5", "18446744073709551616", "2147483648", "1e3", "nan", "inf", "-inf", "0x10", "--1", "1 2", "7up", "two"}) {
+       {"-2", "1.5", "18446744073709551616", "2147483648", "1e3", "inf", "-inf", "0x10", "--1", "1 2", "7up", "two"}) {
     EXPECT_THAT(message(column({"0", "1", wrong})), AllOf(HasSubstr("line 4"), HasSubstr("'" + wrong + "'"))) << wrong;
   }
   EXPECT_THAT(message(column({"0", "5000000"})), HasSubstr("line 3: column label: 5000000 is above the largest number, 1000000"));
@@ -71,7 +90,7 @@ TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
 
 TEST_F(LabelCsv, AttributesOfMinusOneAndOneAreRefused) {
   EXPECT_THAT(message(column({"1", "", "-1", "1", "-1"})),
-              AllOf(HasSubstr("line 4: column label holds only -1 and 1, and -1 is unknown"), HasSubstr("write 0 and 1, or names")));
+              AllOf(HasSubstr("line 4: column 'label' has only -1 and 1, and -1 is unknown"), HasSubstr("write 0 and 1, or names")));
   EXPECT_THAT(labels(read(column({"1", "-1", "0"}))), ElementsAre(1, -1, 0));
   EXPECT_THAT(labels(read(column({"-1", ""}))), ElementsAre(-1, -1));
   EXPECT_THAT(labels(read(column({"1", ""}))), ElementsAre(1, -1));
@@ -81,7 +100,8 @@ TEST_F(LabelCsv, NamesHoldNoNumber) {
   EXPECT_THAT(read(column({"7up", "v1.5", "\"1,5\"", "zero"})).label.names, testing::SizeIs(4));
   EXPECT_THAT(message(column({"cat", "dog", "7", "fish"})), HasSubstr("line 4: column label: '7' is mixed with names"));
   EXPECT_THAT(message(column({"cat", "dog", "-1"})), AllOf(HasSubstr("line 4"), HasSubstr("an empty field is unknown")));
-  EXPECT_THAT(message(column({"cat", "dog", "nan"})), HasSubstr("'nan' is mixed with names"));
+  EXPECT_THAT(message(column({"cat", "dog", "inf"})), HasSubstr("'inf' is mixed with names"));
+  EXPECT_THAT(message(column({"cat", "dog", "007"})), HasSubstr("'007' is mixed with names"));
   EXPECT_THAT(message(column({"1", "dog", "2"})), HasSubstr("line 3: column label: 'dog' is mixed with integers"));
 }
 

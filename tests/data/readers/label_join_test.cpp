@@ -104,6 +104,25 @@ TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
   EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
 }
 
+TEST_F(LabelJoin, WordsForMissingValuesAreARemarkOfTheirColumn) {
+  for (const char* image : {"1.png", "2.png", "3.png"}) add(image);
+  const auto data = open_with("path,label\n1.png,cat\n2.png,nan\n3.png,NA\n");
+  EXPECT_THAT(labels(*data), ElementsAre(0, kUnknown, kUnknown));
+  EXPECT_THAT(data->info().remarks, ElementsAre(testing::EndsWith("1 name (cat), 2 unknown"),
+                                                testing::EndsWith("l.csv: column 'label': 2 fields such as 'nan' are read as unknown")));
+  EXPECT_EQ(data->info().columns.remarks, std::vector<std::string>{data->info().remarks[1]});
+  EXPECT_TRUE(data->info().columns.has_labels);
+}
+
+TEST_F(LabelJoin, ClassFoldersWithNamesLikeMissingValuesAndNumbersAreClasses) {
+  for (const char* image : {"01/a.png", "1/a.png", "nan/a.png", "none/a.png"}) add(image);
+  const auto folders = make_image_folder(ImageFolderOptions().root(folder_.path()));
+  EXPECT_THAT(folders->info().class_names, ElementsAre("01", "1", "nan", "none"));
+  const auto data = open_with("path,label\n01/a.png,01\n1/a.png,1\nnan/a.png,02\nnone/a.png,\n");
+  EXPECT_THAT(data->info().class_names, ElementsAre("01", "02", "1"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 2, 1, kUnknown));
+}
+
 TEST_F(LabelJoin, ANameThatIsNotUtf8IsWrittenWithEscapes) {
   add("train/x/k\xe4se.png");
   add("train/x/milk.png");

@@ -1,9 +1,7 @@
-#include "debias/features/column_values.h"
+#include "debias/data/readers/column_values.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,32 +13,6 @@
 
 namespace debias {
 namespace {
-
-constexpr size_t kMostDigits = 18;
-
-std::optional<int64_t> integer_of(std::string_view field) {
-  int64_t value = 0;
-  if (field.size() > kMostDigits || !parse_integer(field, &value)) return std::nullopt;
-  return value;
-}
-
-bool all_integers(const ColumnFields& column) {
-  return std::all_of(column.values.begin(), column.values.end(), [](const auto& field) { return field.empty() || integer_of(field); });
-}
-
-// The line of the first -1 of a column that has -1 and 1 alone; 0 for others.
-int64_t line_of_signs(const ColumnFields& column) {
-  bool ones = false;
-  int64_t line = 0;
-  for (size_t i = 0; i < column.values.size(); ++i) {
-    if (column.values[i].empty()) continue;
-    const auto value = integer_of(column.values[i]);
-    if (value != 1 && value != kUnknown) return 0;
-    ones = ones || value == 1;
-    if (value == kUnknown && line == 0) line = column.lines[i];
-  }
-  return ones ? line : 0;
-}
 
 // `key` gives what a field is ordered by, nullopt where it is unknown.
 template <class Key, class KeyOf, class NameOf>
@@ -86,29 +58,21 @@ void require_one_name_a_number(const ColumnFields& numbers, const ColumnFields& 
 
 }  // namespace
 
-std::string_view without_blanks(std::string_view field) {
-  const size_t first = field.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view() : field.substr(first, field.find_last_not_of(" \t") - first + 1);
-}
-
-bool is_missing_word(std::string_view field) {
-  constexpr std::array<std::string_view, 8> kWords = {"nan", "NaN", "NA", "N/A", "n/a", "<NA>", "null", "NULL"};
-  return std::ranges::find(kWords, field) != kWords.end();
-}
-
 CategoricalValues categorical_values(const ColumnFields& column, SignsAlone signs) {
+  if (signs == SignsAlone::kReject) refuse_signs(column);
+  const bool named_signs = line_of_signs(column) != 0;
+  const FieldKind kind = field_kind(column);
   const auto name = [&](size_t i) { return std::string(column.values[i]); };
-  const bool integers = all_integers(column);
-  const int64_t line = integers ? line_of_signs(column) : 0;
-  if (line != 0 && signs == SignsAlone::kReject) {
-    refuse_line(column.path, line, fmt::format("column '{}' has only -1 and 1, and -1 is unknown; write 0 and 1, or names", column.title));
-  }
-  if (integers && line == 0) {
-    const auto number_name = [&](size_t i) { return std::to_string(*integer_of(column.values[i])); };
+  if (kind == FieldKind::kIntegers && !named_signs) {
     return ordered<int64_t>(
-        column.values.size(), [&](size_t i) { return known_integer(column.values[i]); }, number_name);
+        column.values.size(), [&](size_t i) { return known_integer(column.values[i]); }, name);
   }
-  const auto key = [&](size_t i) { return column.values[i].empty() ? std::nullopt : std::optional<std::string_view>(column.values[i]); };
+  const bool has_unknown = kind == FieldKind::kPaddedNames && !named_signs;
+  const auto key = [&](size_t i) {
+    const std::string_view field = column.values[i];
+    const bool known = !field.empty() && (!has_unknown || known_integer(field));
+    return known ? std::optional<std::string_view>(field) : std::nullopt;
+  };
   return ordered<std::string_view>(column.values.size(), key, name);
 }
 
