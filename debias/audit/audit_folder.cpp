@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "debias/audit/column_values.h"
 #include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/folder_layout.h"
+#include "debias/data/readers/column_values.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/data/readers/label_join.h"
 
@@ -18,11 +21,6 @@ namespace debias {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string trimmed(const std::string& field) {
-  const size_t first = field.find_first_not_of(" \t");
-  return first == std::string::npos ? "" : field.substr(first, field.find_last_not_of(" \t") - first + 1);
-}
 
 struct CsvTable {
   std::string path;
@@ -41,16 +39,26 @@ struct CsvTable {
 
 CsvTable read_table(const std::string& path) {
   CsvTable table{path, {}, read_csv(path)};
-  for (const std::string& title : table.records.front().fields) table.titles.push_back(trimmed(title));
+  for (const std::string& title : table.records.front().fields) table.titles.emplace_back(without_blanks(title));
   table.records.erase(table.records.begin());
   return table;
 }
 
+std::string counted(size_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
 // For each file its record; null where it has none.
 using FileRecords = std::vector<const CsvRecord*>;
 
+void remark_on_stray_rows(const AuditFolderOptions& options, const std::vector<const LabelRow*>& rows, std::vector<std::string>& remarks) {
+  if (rows.empty()) return;
+  remarks.push_back(fmt::format("{} of {} {} no image in {} and {} ignored here, while debias init rejects {}; the first is {} in line {}",
+                                counted(rows.size(), "row"), options.labels, rows.size() == 1 ? "has" : "have", options.folder,
+                                rows.size() == 1 ? "is" : "are", rows.size() == 1 ? "it" : "them", rows.front()->path, rows.front()->line));
+}
+
+// With `remarks`, for rows of no file.
 FileRecords records_of(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
-                       const std::vector<std::string>& images) {
+                       const std::vector<std::string>& images, std::vector<std::string>* remarks = nullptr) {
   const size_t path = table.required("path");
   LabelFile numbered;  // a row's label is the number of its record
   for (size_t r = 0; r < table.records.size(); ++r) {
@@ -61,44 +69,72 @@ FileRecords records_of(const AuditFolderOptions& options, const std::string& pre
                              .line = record.line});
   }
   FileRecords records;
-  for (const LabelRow* row : rows_of_images({options.folder, prefix, options.labels}, numbered, images)) {
+  const LabelPlaces places{options.folder, prefix, options.labels};
+  const MatchedRows matched = rows_of_images(places, numbered, images);
+  for (const LabelRow* row : matched.of_image) {
     records.push_back(row == nullptr ? nullptr : &table.records[static_cast<size_t>(row->label)]);
   }
+  if (remarks != nullptr) remark_on_stray_rows(options, rows_without_file(places, matched.strays), *remarks);
   return records;
 }
 
 FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
   std::vector<std::string> images;
   for (const PictureFile& file : folder.files) images.push_back(file.source);
-  FileRecords records = records_of(options, prefix, table, images);
-  const auto missing = std::count(records.begin(), records.end(), nullptr);
-  if (missing == std::ssize(records)) {
+  FileRecords records = records_of(options, prefix, table, images, &folder.remarks);
+  const auto missing = static_cast<size_t>(std::count(records.begin(), records.end(), nullptr));
+  if (missing == records.size()) {
     throw FileError(options.labels, fmt::format("has no row for any image; the images are named as '{}'", images.front()));
   }
-  if (missing > 0) folder.remarks.push_back(fmt::format("{} images have no row in {}: their values are unknown", missing, options.labels));
+  if (missing > 0) {
+    const auto first = static_cast<size_t>(std::find(records.begin(), records.end(), nullptr) - records.begin());
+    const std::string effect = !table.has("label") ? "their values are unknown" : "without a label they are left out";
+    folder.remarks.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"),
+                                         missing == 1 ? "has" : "have", options.labels, effect, images[first]));
+  }
   return records;
 }
 
-AuditColumn column_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
+ColumnFields fields_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
   const size_t position = table.required(title);
-  AuditColumn column{title, {}};
-  for (const CsvRecord* record : records) column.values.push_back(record == nullptr ? "" : trimmed(record->fields[position]));
+  ColumnFields column{table.path, title, {}, {}};
+  for (const CsvRecord* record : records) {
+    column.values.push_back(record == nullptr ? std::string_view() : without_blanks(record->fields[position]));
+    column.lines.push_back(record == nullptr ? 0 : record->line);
+  }
   return column;
 }
 
-void take_labels(const AuditColumn& column, AuditFolder& folder) {
-  std::map<std::string, int64_t> number;
-  for (const std::string& value : column.values) {
-    if (!value.empty()) number.emplace(value, 0);
+AuditColumn column_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
+  const ColumnFields fields = fields_of(table, title, records);
+  return {title, {fields.values.begin(), fields.values.end()}};
+}
+
+// Images whose row has no label.
+void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
+  size_t count = 0, first = 0;
+  for (size_t i = 0; i < folder.labels.size(); ++i) {
+    const bool has_row = written.lines[i] > 0;
+    if (has_row && folder.labels[i] == kUnknown && count++ == 0) first = i;
   }
-  folder.classes.clear();
-  for (auto& [name, own] : number) {
-    own = std::ssize(folder.classes);
-    folder.classes.push_back(name);
+  if (count == 0) return;
+  const std::string field = written.values[first].empty() ? "" : fmt::format(" ('{}')", written.values[first]);
+  folder.remarks.push_back(fmt::format("{} {} no label in {} and {} left out; the first is {}{}", counted(count, "image"),
+                                       count == 1 ? "has" : "have", written.path, count == 1 ? "is" : "are", folder.files[first].source,
+                                       field));
+}
+
+void take_labels(const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
+  const ColumnFields written = fields_of(table, "label", records);
+  ColumnFields fields = written;
+  if (std::string remark = clear_missing_words(fields); !remark.empty()) folder.remarks.push_back(std::move(remark));
+  CategoricalValues values = categorical_values(fields);
+  folder.classes = std::move(values.names);
+  folder.labels = std::move(values.values);
+  for (size_t i = 0; i < folder.labels.size(); ++i) {
+    folder.label_names[i] = folder.labels[i] == kUnknown ? "" : folder.classes[static_cast<size_t>(folder.labels[i])];
   }
-  folder.label_names = column.values;
-  folder.labels.clear();
-  for (const std::string& value : column.values) folder.labels.push_back(value.empty() ? kUnknown : number.at(value));
+  remark_on_unlabelled(written, folder);
 }
 
 // Rows of another split have no label, as far as the audit goes.
@@ -193,7 +229,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   }
   const CsvTable table = read_table(options.labels);
   const FileRecords records = records_of_files(options, prefix, table, folder);
-  if (table.has("label")) take_labels(column_of(table, "label", records), folder);
+  if (table.has("label")) take_labels(table, records, folder);
   if (table.has("split")) keep_split(column_of(table, "split", records), options.split.empty() ? "train" : options.split, folder);
   take_columns(options, table, records, folder);
   take_other_columns(options, table, folder);

@@ -14,6 +14,17 @@ nlohmann::ordered_json place_json(const std::optional<ImagePlace>& place) {
   return {place->x, place->y, place->width, place->height};
 }
 
+std::string bad_files_line(const std::vector<BadFile>& files) {
+  constexpr size_t kShown = 3;
+  std::string text = fmt::format("note: {} image{} cannot be read and {} left out: ", files.size(), files.size() == 1 ? "" : "s",
+                                 files.size() == 1 ? "is" : "are");
+  for (size_t i = 0; i < std::min(kShown, files.size()); ++i) {
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", files[i].path, files[i].reason);
+  }
+  if (files.size() > kShown) text += fmt::format(" and {} more; --json and the page name all", files.size() - kShown);
+  return text + '\n';
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const FolderAudit& audit) {
@@ -46,10 +57,7 @@ std::string audit_text(const FolderAudit& audit, const std::vector<std::string>&
   const char* what = audit.rows.embeddings.empty() ? "images" : "rows";
   std::string text = fmt::format("{} {} of {} classes; chance {:.1f} %\n", result.images, what, result.classes.size(), 100 * result.chance);
   for (const std::string& remark : result.remarks) text += fmt::format("note: {}\n", remark);
-  if (!audit.bad.empty()) {
-    text += fmt::format("note: {} images cannot be read and are left out, the first {}: {}\n", audit.bad.size(), audit.bad[0].path,
-                        audit.bad[0].reason);
-  }
+  if (!audit.bad.empty()) text += bad_files_line(audit.bad);
   for (const AuditFinding& f : result.findings) {
     text += fmt::format("{:<11}{:<10}{:<24} {:5.1f} %  reference {:5.1f} %  p {:.3f}  {}{}\n", enum_name(f.verdict),
                         enum_name(f.candidate.kind), f.candidate.name, 100 * f.accuracy, 100 * f.reference, f.p_adjusted,

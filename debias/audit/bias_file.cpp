@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/csv_text.h"
+#include "debias/data/readers/csv_column.h"
 
 namespace debias {
 namespace {
@@ -25,9 +26,18 @@ const AuditFinding& assignable_finding(const AuditResult& result, const std::str
                     100 * found->confident_share);
 }
 
+// A class folder may have such a name; a field of a CSV with it is unknown.
+void require_class_names(const AuditFolder& folder) {
+  for (const std::string& name : folder.classes) {
+    if (is_missing_word(name))
+      throw usage_error("audit: --bias-out: class '{}' would be read as an unknown label; rename its folder", name);
+  }
+}
+
 }  // namespace
 
 std::string bias_file(const FolderAudit& audit, const std::string& finding, Progress& progress) {
+  require_class_names(audit.folder);
   const AssignedValues values = assigned_values(audit, assignable_finding(audit.result, finding), progress);
   const bool has_splits = !audit.folder.splits.empty();
   std::string text = csv_line(has_splits ? std::vector<std::string>{"path", "label", "bias", "confidence", "split"}

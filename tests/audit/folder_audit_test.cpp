@@ -13,6 +13,7 @@
 #include <span>
 
 #include "debias/audit/audit_page.h"
+#include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
 #include "debias/core/error.h"
 #include "debias/core/file_bytes.h"
@@ -20,8 +21,11 @@
 #include "debias/data/builders/planted_folder.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/image_folder.h"
 #include "debias/image/blur.h"
 #include "debias/image/png_encode.h"
+#include "tests/support/file_text.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -262,7 +266,69 @@ TEST_F(FolderAuditTest, TheSameSeedGivesTheSameFindings) {
   }
 }
 
+TEST_F(FolderAuditTest, WhatACsvLeavesOutIsCountedWithTheFirst) {
+  write("clean", 40, 40);
+  std::ofstream csv(path("c.csv"));
+  csv << "path,label,site\nape/999.jpg,ape,here\n";
+  for (const std::string name : {"ape", "bee"}) {
+    for (int i = 1; i < 40; ++i) {  // ape/1000.jpg and bee/1000.jpg have no row
+      const std::string label = i == 1 ? "" : i == 2 ? "nan" : name;
+      csv << name << "/" << 1000 + i << ".jpg," << label << "," << (i % 2 == 0 ? "here" : "there") << "\n";
+    }
+  }
+  csv.close();
+  const AuditFolder folder = read_audit_folder({path("clean"), path("c.csv"), {}, ""});
+  EXPECT_EQ(folder.classes, (std::vector<std::string>{"ape", "bee"}));
+  EXPECT_EQ(std::ranges::count(folder.labels, kUnknown), 6);
+  EXPECT_EQ(folder.label_names[0], "");
+  EXPECT_THAT(
+      folder.remarks,
+      testing::ElementsAre(testing::EndsWith("c.csv has no image in " + path("clean") +
+                                             " and is ignored here, while debias init rejects it; the first is ape/999.jpg in line 2"),
+                           testing::AllOf(testing::StartsWith("2 images have no row in "),
+                                          testing::EndsWith("c.csv: without a label they are left out; the first is ape/1000.jpg")),
+                           "column 'label': 2 fields such as 'nan' are read as unknown",
+                           testing::AllOf(testing::StartsWith("4 images have no label in "),
+                                          testing::EndsWith("c.csv and are left out; the first is ape/1001.jpg"))));
+}
+
+TEST_F(FolderAuditTest, LabelsOfACsvAreReadAsByInit) {
+  write("clean", 3, 1);
+  std::ofstream(path("c.csv")) << "path,label\nape/1000.jpg,01\nape/1001.jpg,1\nape/1002.jpg,-1\nbee/1000.jpg,10\n";
+  const AuditFolder folder = read_audit_folder({path("clean"), path("c.csv"), {}, ""});
+  EXPECT_EQ(folder.classes, (std::vector<std::string>{"01", "1", "10"}));
+  EXPECT_EQ(folder.labels, (std::vector<int64_t>{0, 1, kUnknown, 2}));
+  EXPECT_THAT(folder.remarks, testing::ElementsAre(testing::EndsWith("and is left out; the first is ape/1002.jpg ('-1')")));
+}
+
+TEST_F(FolderAuditTest, AFileNameThatIsNotUtf8IsEscapedInTheBiasFile) {
+  write("clean");
+  fs::rename(path("clean") + "/ape/1000.jpg", path("clean") + "/ape/k\xe4se.jpg");
+  const FolderAudit audit = planted(PlantKind::kSquare);
+  std::ofstream(path("bias.csv")) << bias_file(audit, audit.result.findings.front().candidate.name);
+  EXPECT_THAT(file_text(path("bias.csv")), HasSubstr("\nape/k\\xe4se."));
+  const auto read = make_image_folder(ImageFolderOptions().root(path("square")).labels(LabelColumns().file(path("bias.csv"))));
+  EXPECT_EQ(read->size(), 2 * kImages);
+}
+
+TEST_F(FolderAuditTest, AClassNamedLikeAMissingValueGetsNoBiasFile) {
+  write("clean");
+  fs::rename(path("clean") + "/ape", path("clean") + "/nan");
+  const FolderAudit audit = planted(PlantKind::kSquare);
+  EXPECT_EQ(audit.result.classes, (std::vector<std::string>{"bee", "nan"}));
+  EXPECT_THAT(usage_error_of([&] { bias_file(audit, audit.result.findings.front().candidate.name); }),
+              HasSubstr("class 'nan' would be read as an unknown label; rename its folder"));
+}
+
 TEST_F(FolderAuditTest, ADamagedImageIsNamedAndLeftOut) {
+  write("clean");
+  for (const char* name : {"1003", "1005", "1007", "1009"}) std::ofstream(path("clean") + "/ape/" + name + ".jpg") << "no image";
+  const FolderAudit several = audit_folder({path("clean"), "", {}, ""}, 0);
+  const std::string text = audit_text(several, {});
+  EXPECT_THAT(text, HasSubstr("note: 4 images cannot be read and are left out: ape/1003.jpg ("));
+  EXPECT_THAT(text, HasSubstr("), ape/1005.jpg ("));
+  EXPECT_THAT(text, HasSubstr("), ape/1007.jpg ("));
+  EXPECT_THAT(text, HasSubstr(") and 1 more; --json and the page name all\n"));
   write("clean");
   std::ofstream(path("clean") + "/ape/1003.jpg") << "no image";
   const FolderAudit audit = audit_folder({path("clean"), "", {}, ""}, 0);

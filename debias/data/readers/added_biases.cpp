@@ -33,7 +33,8 @@ AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, cons
     images.push_back(dataset->source(i));
     labels.push_back(dataset->label(i));
   }
-  const std::vector<const LabelRow*> rows = rows_of_images({root, folder_of_split(images, dataset->info().split), file_}, labels_, images);
+  const std::vector<const LabelRow*> rows =
+      rows_of_images({root, folder_of_split(images, dataset->info().split), file_}, labels_, images).of_image;
   for (const LabelRow* row : rows) biases.push_back(row == nullptr ? kUnknown : row->bias);
   const int64_t unknown = std::count(biases.begin(), biases.end(), kUnknown);
   return {std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases)),

@@ -97,11 +97,6 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
                                           fmt::join(meanings.names_of(image), "', '"), has));
 }
 
-struct MatchedRows {
-  std::vector<const LabelRow*> of_image;  // null: none
-  std::vector<const LabelRow*> strays;    // of no image
-};
-
 MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels,
                          const std::vector<std::string>& images) {
   std::unordered_map<std::string_view, size_t> place_of;
@@ -240,8 +235,15 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
 
 }  // namespace
 
-std::vector<const LabelRow*> rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images) {
-  return matched_rows(places, Meanings(places), labels, images).of_image;
+MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images) {
+  return matched_rows(places, Meanings(places), labels, images);
+}
+
+std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows) {
+  const Meanings meanings(places);
+  std::vector<const LabelRow*> found;
+  std::ranges::copy_if(rows, std::back_inserter(found), [&](const LabelRow* row) { return !meanings.has_file(row->path); });
+  return found;
 }
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {

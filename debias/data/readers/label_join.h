@@ -27,8 +27,15 @@ struct LabelPlaces {
 // be one of another split).
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
 
-// For each of these images, paths below the root, its row of the CSV: null where it has none. Rows for other images are left unused.
-// FileError where two rows name one image.
-std::vector<const LabelRow*> rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images);
+struct MatchedRows {
+  std::vector<const LabelRow*> of_image;  // null: none
+  std::vector<const LabelRow*> strays;    // of no image
+};
+
+// For each of these images, paths below the root, its row of the CSV. FileError where two rows name one image.
+MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images);
+
+// Those of `rows` for which there is no file: others may be of another split.
+std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows);
 
 }  // namespace debias
