@@ -86,6 +86,18 @@ void hold_out(const Dataset& train, FolderSurvey& survey) {
   survey.evaluated.set("split", Config::string("held_out"));
 }
 
+// A recipe for one class would compare nothing. A single class folder is a folder without classes.
+void refuse_single_class(const std::string& root, const DataCheck& train) {
+  const auto has_images = [](int64_t images) { return images > 0; };
+  if (std::ranges::count_if(train.per_class, has_images) != 1 || (train.class_names.size() == 1 && !train.columns.has_labels)) return;
+  const auto only = std::ranges::find_if(train.per_class, has_images);
+  throw FileError(
+      train.columns.has_labels ? train.columns.file : root,
+      fmt::format("all {} labelled training images are of class '{}', and training needs two classes; add images of another, or "
+                  "leave the labels out",
+                  *only, train.class_names[static_cast<size_t>(only - train.per_class.begin())]));
+}
+
 }  // namespace
 
 int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table) {
@@ -123,6 +135,9 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
     const BadFile& first = survey.train_check.bad_files.at(0);
     throw FileError(root, fmt::format("none of its {} images can be read; the first, {}: {}", train->size(), first.path, first.reason));
   }
+  refuse_single_class(root, survey.train_check);
+  const std::vector<std::string>& unknown = survey.train_check.columns.remarks;
+  survey.remarks.insert(survey.remarks.end(), unknown.begin(), unknown.end());
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
     const Config evaluated = split_section(root, folder, labels);

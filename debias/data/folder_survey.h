@@ -23,14 +23,14 @@ struct FolderSurvey {
   std::optional<DataCheck> evaluated_check;  // covers a folder of its own, with the names of training; empty if images are held out
   int64_t hold_out = 0;
   std::vector<BadFile> evaluated_bad;  // damaged files among those that would be evaluated
-  std::vector<std::string> remarks;    // one line each: what was ignored, and why images are held out
+  std::vector<std::string> remarks;    // one line each: what was ignored or read as unknown, and why images are held out
 
   bool has_labels() const { return train_check.class_names.size() > 1; }
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }
 };
 
-// `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error where fewer than two images are left
-// to train on and evaluate, or where an evaluated folder has a class or bias label that training does not have.
+// `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error
+// where fewer than two images are left to train on and evaluate, where all labelled training images are of one class, or where an evaluated folder has a class or bias label that training does not have.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
 // Why a correction by the bias labels of the training images would rest on too little, a clause: they are known of a minority of the

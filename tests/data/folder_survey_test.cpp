@@ -113,6 +113,30 @@ TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeEvaluatedAreNamed) {
   EXPECT_THAT(found.evaluated_bad[0].path, HasSubstr("test/cat/101.png"));
 }
 
+TEST_F(FolderSurveyOf, RefusesLabelsOfOneClass) {
+  add_many("cat", 6);
+  EXPECT_FALSE(survey().has_labels()) << "one class folder is read as no classes";
+  for (const std::string label : {"cat", "1"}) {
+    std::string csv = "path,label\n";
+    for (int i = 0; i < 6; ++i) csv += "cat/" + std::to_string(100 + i) + ".png," + (i == 0 ? "NA" : label) + "\n";
+    write(folder_ / "one.csv", csv);
+    EXPECT_THAT(data_error_of([&] { survey(folder_ / "one.csv"); }),
+                HasSubstr("one.csv: all 5 labelled training images are of class '" + label + "', and training needs two classes"));
+  }
+}
+
+TEST_F(FolderSurveyOf, NamesTheWordsThatAreReadAsUnknown) {
+  add_many("cat", 5);
+  add_many("dog", 5);
+  std::string csv = "path,label,bias\n";
+  for (int i = 0; i < 5; ++i) {
+    for (const std::string kind : {"cat", "dog"})
+      csv += kind + "/" + std::to_string(100 + i) + ".png," + kind + (i == 0 ? ",nan\n" : ",red\n");
+  }
+  write(folder_ / "words.csv", csv);
+  EXPECT_THAT(survey(folder_ / "words.csv").remarks, ElementsAre(HasSubstr("column 'bias': 2 fields such as 'nan' are read as unknown")));
+}
+
 TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
   add_many("train/cat", 2);
   add_many("train/dog", 2);
