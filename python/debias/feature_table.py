@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import re
+import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
@@ -18,6 +19,7 @@ from ._inputs import require_name
 _SPLITS = ("train", "valid", "test")
 _NAMES = ("path", "filenames", "id")
 _RESERVED = (*_NAMES, "label", "split")
+_MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "null", "NULL", "None"))  # as csv_column.cpp has them
 _BLOCK = 1 << 22  # numbers that are checked at once
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -88,6 +90,17 @@ def _value(what: str, row: int, value: Any) -> Any:
     if value != value.strip():
         raise _refuse(what, f"expected a text without blanks around it, found {value!r} in row {row}; strip it")
     return value or None
+
+
+def _known_values(what: str, given: Any, count: int) -> List[Any]:
+    """`_values`, with None also for texts that stand for a missing value, as in the program. A warning counts them."""
+    values = _values(what, given, count)
+    words = [value for value in values if isinstance(value, str) and value in _MISSING]
+    if not words:
+        return values
+    found = f"1 value, '{words[0]}', is" if len(words) == 1 else f"{len(words)} values such as '{words[0]}' are"
+    warnings.warn(f"FeatureTable: {what}: {found} read as unknown", stacklevel=3)
+    return [None if isinstance(value, str) and value in _MISSING else value for value in values]
 
 
 def _whole_numbers(values: List[Any]) -> List[Any]:
@@ -205,7 +218,8 @@ class FeatureTable:
 
     Args:
         vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, or a pandas DataFrame.
-        labels: ``[n]`` classes, as names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown labels.
+        labels: ``[n]`` classes, as names or integers. Missing values (None, NaN, ``pandas.NA``, "", texts such as "nan" and "NA",
+            and -1 among integers) are unknown labels.
             A pandas DataFrame or a dict of columns is used as by `from_frame`; `bias`, `split` and `paths` may then name its columns.
         bias: ``[n]`` bias labels, or several columns of them in a dict or a DataFrame. Columns with non-integer numbers count as numeric.
         split: ``[n]`` values "train", "valid" or "test"; None puts all rows into train.
@@ -226,14 +240,14 @@ class FeatureTable:
         if _is_frame(labels):
             found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
             labels, bias, split, paths, others = (found[name] for name in ("labels", "bias", "split", "paths", "columns"))
-        self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _values("labels", labels, count))
+        self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _known_values("labels", labels, count))
         self.split = None if split is None else self._checked_split(_values("split", split, count))
         self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
         biases = _columns(bias, "bias")
         self.columns: Dict[str, List[Any]] = {}
         for what, given in (("bias", biases), ("columns", others), ("columns", _columns(columns, "column"))):
             for name, values in given.items():
-                self._add(what, name, _values(f"{what} '{name}'", values, count))
+                self._add(what, name, _known_values(f"{what} '{name}'", values, count))
         self.bias: Tuple[str, ...] = tuple(biases)
         self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if any(isinstance(value, float) for value in values))
 
@@ -412,7 +426,7 @@ def _from_csv(path: pathlib.Path, label: Optional[str], bias: Optional[Sequence[
     for name in names:
         require_name(f"{path}: no column", name, fields)
     typed = {name: _typed(values) for name, values in fields.items()}
-    return {"labels": None if labels is None else _typed(labels), "split": split, "paths": paths,
+    return {"labels": None if labels is None else _typed(labels, numbers=False), "split": split, "paths": paths,
             "bias": {name: typed[name] for name in names}, "columns": {name: typed[name] for name in typed if name not in names}}
 
 
@@ -420,9 +434,14 @@ def _names_or_numbers(names: List[str], numbers: List[str]) -> List[str]:
     return [name or ("" if number == "-1" else number) for name, number in zip(names, numbers)]
 
 
-def _typed(values: List[str]) -> List[Any]:
-    """Integers if all fields are integers, numbers if all are numbers, else texts; "007" is a text."""
-    for kind, pattern in ((int, r"-?(0|[1-9]\d*)"), (float, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")):
-        if all(not value or re.fullmatch(pattern, value) for value in values) and not any(re.fullmatch(r"-?0\d+", value) for value in values):
-            return [kind(value) if value else None for value in values]
+def _typed(values: List[str], numbers: bool = True) -> List[Any]:
+    """Integers if all known fields are integers as they are printed, floats if all are numbers, else texts: "007" and "+7" are. Among integers
+    in such forms, -1 is unknown."""
+    known = [value for value in values if value and value not in _MISSING]
+    if all(re.fullmatch(r"0|-?[1-9]\d*", value) for value in known):
+        return [int(value) if value and value not in _MISSING else value for value in values]
+    if all(re.fullmatch(r"[-+]?\d+", value) for value in known):
+        return ["" if value == "-1" else value for value in values]
+    if numbers and all(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value) and not re.fullmatch(r"-?0\d+", value) for value in known):
+        return [float(value) if value and value not in _MISSING else value for value in values]
     return list(values)

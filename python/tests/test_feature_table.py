@@ -287,6 +287,29 @@ def test_what_does_not_fit_is_refused(given, error, words):
         debias.FeatureTable(**{"vectors": VECTORS, **given})
 
 
+@pytest.mark.parametrize("fields, classes", [
+    (["01", "1", "2", "2"], ["01", "1", "2"]),
+    (["007", "010", "100", "100"], ["007", "010", "100"]),
+    (["+1", "1", "-1", "2"], ["+1", "1", "2"]),
+    (["1.0", "1", "2.0", "2.0"], ["1", "1.0", "2.0"]),
+    (["10", "9", "-1", ""], ["9", "10"]),
+])
+def test_labels_of_a_csv_are_numbers_only_as_they_are_printed(tmp_path, fields, classes):
+    numpy.save(tmp_path / "z.npy", numpy.asarray(VECTORS, dtype=numpy.float32))
+    (tmp_path / "z.csv").write_text("label\n" + "".join(f'"{field}"\n' for field in fields))
+    assert debias.FeatureTable.load(tmp_path / "z.npy").classes == classes
+
+
+def test_words_for_missing_values_are_unknown_with_a_warning(tmp_path):
+    numpy.save(tmp_path / "z.npy", numpy.asarray(VECTORS, dtype=numpy.float32))
+    (tmp_path / "z.csv").write_text("label,bias\n1,red\nnan,None\nNA,blue\n2,none\n")
+    with pytest.warns(UserWarning) as said:
+        table = debias.FeatureTable.load(tmp_path / "z.npy")
+    assert table.labels == [1, None, None, 2] and table.columns["bias"] == ["red", None, "blue", "none"]
+    assert [str(one.message) for one in said] == ["FeatureTable: labels: 2 values such as 'nan' are read as unknown",
+                                                  "FeatureTable: bias 'bias': 1 value, 'None', is read as unknown"]
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_csv_with_other_separators_is_rejected(tmp_path, separator):
     numpy.save(tmp_path / "z.npy", numpy.ones((2, 3), numpy.float32))
