@@ -88,7 +88,8 @@ std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, 
   const AddedBiases::Added added = biases_->add(std::move(dataset), data.root);
   unknown_[split] = added.unknown;
   if (added.unknown > 0) {
-    notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}", split, added.unknown, images, biases_->file()));
+    const std::string words = biases_->missing_words().empty() ? "" : "; " + biases_->missing_words();
+    notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}{}", split, added.unknown, images, biases_->file(), words));
   }
   return added.dataset;
 }

@@ -23,7 +23,7 @@ class AddedBiases {
 
   struct Added {
     std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias labels, which it names `names()`
-    int64_t unknown = 0;                     // images without a row, or with an empty field
+    int64_t unknown = 0;                     // images without a row, or whose field is unknown (csv_column.h)
   };
   // `root`: of the data set, "" where it has none. Rows name an image as label_join.h has it, or as Dataset::source() does.
   Added add(std::shared_ptr<const Dataset> dataset, const std::string& root) const;
@@ -31,7 +31,8 @@ class AddedBiases {
   const std::vector<std::string>& names() const { return labels_.bias.names; }
   const std::string& file() const { return file_; }
   const std::string& column() const { return labels_.bias.title; }
-  const std::string& digest() const { return digest_; }  // SHA-256 of the file's bytes
+  const std::string& missing_words() const { return labels_.bias.missing_words; }  // as LabelColumn has it
+  const std::string& digest() const { return digest_; }                            // SHA-256 of the file's bytes
 
  private:
   std::string file_, digest_;
