@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
@@ -10,7 +11,6 @@
 #include "debias/core/output_path.h"
 #include "debias/core/real_path.h"
 #include "debias/data/builders/atomic_folder.h"
-#include "debias/evaluate/condition.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/fix/fixed_predictions.h"
 #include "debias/fix/fixed_text.h"
@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 struct FixArguments {
   TableArguments table;
   RunToEmbed run;
-  std::string out, apply, method = "auto", fail_if;
+  std::string out, apply, method = "auto";
+  std::optional<Condition> fail_if;
   double keep = FixOptions().keep();
   int64_t seed = FixOptions().seed(), threads = 0;
   bool json = false;
@@ -46,7 +47,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 int fix_table(const FixArguments& arguments, const FixOptions& options) {
   const auto progress = terminal_progress();
   const auto log = terminal_log();
-  const auto condition = arguments.fail_if.empty() ? std::nullopt : std::optional(parse_condition(arguments.fail_if));
   refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors, arguments.table.csv});
   AtomicFolder folder(arguments.out);
   const bool of_run = !arguments.run.path.empty();
@@ -62,7 +62,7 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed()), *progress);
   const FixedOutcome outcome{table, recipe, result, evaluations, seconds, DEBIAS_VERSION};
   const NamedMetrics& after = evaluations.after.groups.record.metrics;
-  if (condition) metrics_of(*condition, after);  // an unknown name is rejected before anything is left on disk
+  if (arguments.fail_if) metrics_of(*arguments.fail_if, after);  // an unknown name is rejected before anything is left on disk
   write_fixed(folder.building(), outcome);
   folder.commit();
   for (const auto& note : result.notes) log->warn(note);
@@ -72,7 +72,7 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   } else {
     print_lines(fixed_text(outcome, arguments.out));
   }
-  if (condition) check_condition(*condition, after, "fix");
+  if (arguments.fail_if) check_condition(*arguments.fail_if, after, "fix");
   return 0;
 }
 
@@ -104,7 +104,7 @@ int run_fix(const FixArguments& arguments) {
   use_threads(arguments.threads > 0 ? std::optional(arguments.threads) : std::nullopt);
   if (!arguments.apply.empty()) {
     if (!arguments.run.path.empty()) throw usage_error("fix: --apply takes --embeddings, not a run");
-    if (!arguments.fail_if.empty()) throw usage_error("fix: --apply computes no metrics; leave out --fail-if");
+    if (arguments.fail_if) throw usage_error("fix: --apply computes no metrics; leave out --fail-if");
     return apply_fixed(arguments);
   }
   if (arguments.run.path.empty() != arguments.table.given()) {
@@ -138,7 +138,7 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda");
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
-  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1 on a metric after the correction")
+  add_fail_if(*verb, arguments->fail_if, "condition of exit code 1 on a metric after the correction")
       ->option_text("'test.worst_group_acc<0.6'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias fix --embeddings Z.npy --csv C.csv --out fixed && debias report fixed");

@@ -168,6 +168,7 @@ TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
   EXPECT_THAT(bad.err, HasSubstr("worst_group_acc is 0."));
   EXPECT_TRUE(fs::exists(path("bad/fix.json")));
   expect_refused(run_debias(words("never", {"--fail-if", "test.acc1"})), 2, "expected METRIC");
+  expect_refused(run_debias(words("never", {"--fail-if", ""})), 2, "--fail-if '': expected METRIC");  // of an unset variable
   expect_refused(
       run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--fail-if", "acc1<1"}), 2,
       "computes no metrics");
