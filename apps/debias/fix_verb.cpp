@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
@@ -28,6 +29,7 @@ struct FixArguments {
   RunToEmbed run;
   std::string out, apply, method = "auto";
   std::optional<Condition> fail_if;
+  std::vector<std::string> of_fit;  // names of given options that --apply has no use for
   double keep = FixOptions().keep();
   int64_t seed = FixOptions().seed(), threads = 0;
   bool json = false;
@@ -105,6 +107,9 @@ int run_fix(const FixArguments& arguments) {
   if (!arguments.apply.empty()) {
     if (!arguments.run.path.empty()) throw usage_error("fix: --apply takes --embeddings, not a run");
     if (arguments.fail_if) throw usage_error("fix: --apply computes no metrics; leave out --fail-if");
+    if (!arguments.of_fit.empty()) {
+      throw usage_error("fix: --apply fits nothing and reads vectors alone; leave out {}", fmt::join(arguments.of_fit, ", "));
+    }
     return apply_fixed(arguments);
   }
   if (arguments.run.path.empty() != arguments.table.given()) {
@@ -126,23 +131,31 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<FixArguments>();
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose data sets are embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
-  add_table_columns(*verb, *embeddings, arguments->table);
+  std::vector<CLI::Option*> of_fit = add_table_columns(*verb, *embeddings, arguments->table);
+  std::erase_if(of_fit, [](const CLI::Option* option) { return option->get_name() == "--key"; });
   verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")
       ->required();
-  verb->add_option("--method", arguments->method, method_names());
-  verb->add_option("--keep", arguments->keep, "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)");
-  verb->add_option("--seed", arguments->seed, "seed of the folds (1)");
+  of_fit.push_back(verb->add_option("--method", arguments->method, method_names()));
+  of_fit.push_back(verb->add_option("--keep", arguments->keep,
+                                    "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)"));
+  of_fit.push_back(verb->add_option("--seed", arguments->seed, "seed of the folds (1)"));
   verb->add_option("--apply", arguments->apply, "apply the layer in this folder to --embeddings; --out is the corrected array")
       ->option_text("DIR");
-  verb->add_option("--root", arguments->run.root, "folder where the run's data are now");
-  verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
-  verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda");
+  of_fit.push_back(verb->add_option("--root", arguments->run.root, "folder where the run's data are now"));
+  of_fit.push_back(
+      verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"})));
+  of_fit.push_back(verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda"));
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
   add_fail_if(*verb, arguments->fail_if, "condition of exit code 1 on a metric after the correction")
       ->option_text("'test.worst_group_acc<0.6'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias fix --embeddings Z.npy --csv C.csv --out fixed && debias report fixed");
-  verb->callback([arguments, &action] { action = [arguments] { return run_fix(*arguments); }; });
+  verb->callback([arguments, of_fit, &action] {
+    for (const CLI::Option* option : of_fit) {
+      if (option->count() > 0) arguments->of_fit.push_back(option->get_name());
+    }
+    action = [arguments] { return run_fix(*arguments); };
+  });
 }
 
 }  // namespace debias

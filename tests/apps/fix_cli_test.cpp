@@ -172,6 +172,9 @@ TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
   expect_refused(
       run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--fail-if", "acc1<1"}), 2,
       "computes no metrics");
+  expect_refused(run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--method", "erase",
+                             "--keep", "0.5", "--bias", "nope"}),
+                 2, "fix: --apply fits nothing and reads vectors alone; leave out --bias, --method, --keep\n");
 }
 
 TEST_F(FixCommand, AMissingFolderIsReportedBeforeTheWork) {
