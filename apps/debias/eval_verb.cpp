@@ -32,6 +32,10 @@ struct EvalArguments {
   bool predictions = false, accept_data_change = false, raw = false, json = false;
 };
 
+DataChange data_change_of(const EvalArguments& arguments) {
+  return arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+}
+
 // Fractions in percent, with their intervals; other numbers as they are.
 std::string eval_lines(const std::string& protocol, const EvaluationResult& result) {
   std::string lines;
@@ -77,7 +81,7 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
   const auto log = terminal_log();
   const EvaluatedTable found = arguments.run.empty()
                                    ? evaluate_table(arguments.table.files(), arguments.table.columns(), names, options, *progress, *log)
-                                   : evaluate_fixed_folder(arguments.run, names, options, *progress, *log);
+                                   : evaluate_fixed_folder(arguments.run, names, options, data_change_of(arguments), *progress, *log);
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"embeddings", found.embeddings}, {"csv", found.csv}};
   std::string lines = found.embeddings + "\n";
@@ -101,7 +105,7 @@ int run_eval(const EvalArguments& arguments) {
   request.data = {arguments.data.name, arguments.data.root, words.data};
   request.overrides = words.recipe;
   request.labels = label_columns(arguments.labels, words.labels);
-  request.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+  request.data_change = data_change_of(arguments);
   if (arguments.predictions) request.predictions = arguments.raw ? CsvCells::kRaw : CsvCells::kGuarded;
   const RunEvaluation found = evaluate_run(request, *terminal_progress(), *terminal_log());
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", found.checkpoint}, {"epoch", found.epoch}};

@@ -106,6 +106,26 @@ TEST_F(FixCommand, EvalGroupsTheRowsOfAFolderAsFixDid) {
   for (const char* name : {"conflicting_acc", "worst_group_acc"}) EXPECT_EQ(metrics["test." + std::string(name)], fixed[name]) << name;
 }
 
+TEST_F(FixCommand, EvalRejectsATableThatHasChangedSince) {
+  ASSERT_EQ(run_debias(words("fixed", {"--method", "balanced"})).exit, 0);
+  const auto eval = [&](const std::vector<std::string>& more = {}) { return run_debias(with({"eval", "groups", path("fixed")}, more)); };
+  const std::string rows = file_text(table_.csv());
+  rewrite_csv(",c1,b1,test", ",c2,b1,test");
+  expect_refused(eval(), 3,
+                 table_.csv() + ": names, labels, splits or bias labels have changed since debias fix wrote '" + path("fixed") +
+                     "'; restore it, run debias fix again, or continue with --accept-data-change\n");
+  std::ofstream(table_.csv()) << rows;
+  ASSERT_EQ(eval().exit, 0);
+  NpyArray vectors = read_npy(table_.vectors());
+  std::vector<float> moved(vectors.as<float>().begin(), vectors.as<float>().end());
+  for (size_t i = 0; i < moved.size(); i += 24) moved[i] += 5;
+  write_npy(table_.vectors(), DType::kFloat32, vectors.shape, moved.data());
+  expect_refused(eval(), 3, table_.vectors() + ": the vectors have changed since debias fix wrote");
+  const ProcessResult accepted = eval({"--accept-data-change"});
+  EXPECT_EQ(accepted.exit, 0) << accepted.err;
+  EXPECT_THAT(accepted.err, HasSubstr("the vectors have changed since debias fix wrote '" + path("fixed") + "', which is accepted\n"));
+}
+
 TEST_F(FixCommand, AppliesTheLayerToOtherVectors) {
   ASSERT_EQ(run_debias(words("fixed", {"--method", "erase"})).exit, 0);
   const std::vector<std::string> apply = {
