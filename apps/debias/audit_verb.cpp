@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/audit/audit_commands.h"
@@ -17,7 +18,6 @@
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
 #include "debias/core/output_path.h"
-#include "debias/evaluate/condition.h"
 #include "debias/process/terminal.h"
 
 namespace debias {
@@ -30,7 +30,8 @@ struct AuditArguments {
   std::string embeddings, csv, key, label;
   uint64_t seed = 0;
   bool json = false;
-  std::string out, accept, bias_out, fail_if;
+  std::string out, accept, bias_out;
+  std::optional<Condition> fail_if;
 
   AuditTableOptions table() const { return {embeddings, csv, folder.columns, folder.split, key, label}; }
 };
@@ -63,11 +64,7 @@ FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
 
 int run_audit(const AuditArguments& arguments) {
   check_audit_arguments(arguments);
-  std::optional<Condition> condition;
-  if (!arguments.fail_if.empty()) {
-    condition = parse_condition(arguments.fail_if);
-    metrics_of(*condition, audit_metrics({}));  // rejected before anything is read
-  }
+  if (arguments.fail_if) metrics_of(*arguments.fail_if, audit_metrics({}));  // an unknown name is rejected before anything is read
   const FolderAudit done = audit_input(arguments, *terminal_progress());
   const std::vector<std::string> commands = arguments.embeddings.empty() ? commands_after(arguments.folder, done.result, arguments.bias_out)
                                                                          : commands_after(arguments.table(), done.result);
@@ -79,7 +76,7 @@ int run_audit(const AuditArguments& arguments) {
   } else {
     print_lines(audit_text(done, commands));
   }
-  if (condition) check_condition(*condition, audit_metrics(done.result), "audit");
+  if (arguments.fail_if) check_condition(*arguments.fail_if, audit_metrics(done.result), "audit");
   return 0;
 }
 
@@ -109,7 +106,7 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--bias-out", arguments->bias_out, "file of bias labels to write: path,label,bias,confidence")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  verb->add_option("--fail-if", arguments->fail_if, "condition for exit code 1; metrics: shortcut, predictive, none, accuracy")
+  add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, predictive, none, accuracy")
       ->option_text("'shortcut>0'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias audit photos --out audit.html");

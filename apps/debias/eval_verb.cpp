@@ -5,6 +5,7 @@
 
 #include "apps/debias/brief_help.h"
 #include "apps/debias/eval_words.h"
+#include "apps/debias/fail_if.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_verbs.h"
@@ -12,7 +13,6 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/evaluate/condition.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/process/terminal.h"
@@ -26,10 +26,15 @@ struct EvalArguments {
   std::string protocols, run;
   std::vector<std::string> words;
   DataWords data;
-  std::string which = "last", device = "auto", fail_if, labels;
+  std::string which = "last", device = "auto", labels;
+  std::optional<Condition> fail_if;
   TableArguments table;
   bool predictions = false, accept_data_change = false, raw = false, json = false;
 };
+
+DataChange data_change_of(const EvalArguments& arguments) {
+  return arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+}
 
 // Fractions in percent, with their intervals; other numbers as they are.
 std::string eval_lines(const std::string& protocol, const EvaluationResult& result) {
@@ -65,7 +70,7 @@ ChosenProtocols table_options(const EvalArguments& arguments, std::vector<Reques
   return chosen;
 }
 
-int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested, const std::optional<Condition>& condition) {
+int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested) {
   if (!arguments.data.name.empty() || !arguments.data.root.empty() || !arguments.labels.empty() || arguments.predictions) {
     throw usage_error("eval: --data, --root, --labels and --predictions need a run; a feature table has its own rows and columns");
   }
@@ -76,7 +81,7 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
   const auto log = terminal_log();
   const EvaluatedTable found = arguments.run.empty()
                                    ? evaluate_table(arguments.table.files(), arguments.table.columns(), names, options, *progress, *log)
-                                   : evaluate_fixed_folder(arguments.run, names, options, *progress, *log);
+                                   : evaluate_fixed_folder(arguments.run, names, options, data_change_of(arguments), *progress, *log);
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"embeddings", found.embeddings}, {"csv", found.csv}};
   std::string lines = found.embeddings + "\n";
@@ -87,22 +92,20 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
     for (const auto& note : result.notes) log->warn(note);
   }
   arguments.json ? print_json(out) : print_lines(lines);
-  if (condition) check_condition(*condition, metrics);
+  if (arguments.fail_if) check_condition(*arguments.fail_if, metrics);
   return 0;
 }
 
 int run_eval(const EvalArguments& arguments) {
   std::vector<RequestedProtocol> requested = requested_protocols(arguments.protocols);
-  std::optional<Condition> condition;
-  if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
-  if (arguments.table.given() || is_fixed_folder(arguments.run)) return eval_table(arguments, requested, condition);
+  if (arguments.table.given() || is_fixed_folder(arguments.run)) return eval_table(arguments, requested);
   const EvalWords words = sort_eval_words(arguments.words, !arguments.data.name.empty(), requested);
   EvaluationRequest request{.run = arguments.run, .which = arguments.which, .device = arguments.device};
   request.protocols = requested;
   request.data = {arguments.data.name, arguments.data.root, words.data};
   request.overrides = words.recipe;
   request.labels = label_columns(arguments.labels, words.labels);
-  request.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+  request.data_change = data_change_of(arguments);
   if (arguments.predictions) request.predictions = arguments.raw ? CsvCells::kRaw : CsvCells::kGuarded;
   const RunEvaluation found = evaluate_run(request, *terminal_progress(), *terminal_log());
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", found.checkpoint}, {"epoch", found.epoch}};
@@ -112,7 +115,7 @@ int run_eval(const EvalArguments& arguments) {
     lines += eval_lines(name, result);
   }
   arguments.json ? print_json(out) : print_lines(lines);
-  if (condition) check_condition(*condition, found.metrics());
+  if (arguments.fail_if) check_condition(*arguments.fail_if, found.metrics());
   return 0;
 }
 
@@ -146,7 +149,7 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   part->add_flag("--cheap", arguments->cheap, "choose C on a tenth of the training set, not by tenfold cross-validation");
   part->add_flag("--untrained", arguments->untrained, "evaluate the encoder as it was before training");
   add_checkpoint_name(*part, above->which);
-  part->add_option("--fail-if", above->fail_if, "condition for exit code 1, such as 'mr_acc<0.7'");
+  add_fail_if(*part, above->fail_if, "condition for exit code 1, such as 'mr_acc<0.7'");
   part->add_flag("--json", above->json, "one JSON object on standard output");
   part->footer("Example: debias eval sentences runs/novels --root data/sentence-sets --cheap");
   exclude_others(*part, verb);
@@ -193,7 +196,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.csv");
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
-  verb->add_option("--fail-if", arguments->fail_if, "condition for exit code 1, such as 'test.knn_acc1<0.7'");
+  add_fail_if(*verb, arguments->fail_if, "condition for exit code 1, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "evaluate on data that have changed since training")
       ->group(kSeldomUsed);
   verb->add_flag("--predictions", arguments->predictions,

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
 
+#include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
@@ -10,7 +12,6 @@
 #include "debias/core/output_path.h"
 #include "debias/core/real_path.h"
 #include "debias/data/builders/atomic_folder.h"
-#include "debias/evaluate/condition.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/fix/fixed_predictions.h"
 #include "debias/fix/fixed_text.h"
@@ -26,7 +27,9 @@ namespace fs = std::filesystem;
 struct FixArguments {
   TableArguments table;
   RunToEmbed run;
-  std::string out, apply, method = "auto", fail_if;
+  std::string out, apply, method = "auto";
+  std::optional<Condition> fail_if;
+  std::vector<std::string> of_fit;  // names of given options that --apply has no use for
   double keep = FixOptions().keep();
   int64_t seed = FixOptions().seed(), threads = 0;
   bool json = false;
@@ -46,7 +49,6 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 int fix_table(const FixArguments& arguments, const FixOptions& options) {
   const auto progress = terminal_progress();
   const auto log = terminal_log();
-  const auto condition = arguments.fail_if.empty() ? std::nullopt : std::optional(parse_condition(arguments.fail_if));
   refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors, arguments.table.csv});
   AtomicFolder folder(arguments.out);
   const bool of_run = !arguments.run.path.empty();
@@ -62,7 +64,7 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed()), *progress);
   const FixedOutcome outcome{table, recipe, result, evaluations, seconds, DEBIAS_VERSION};
   const NamedMetrics& after = evaluations.after.groups.record.metrics;
-  if (condition) metrics_of(*condition, after);  // an unknown name is rejected before anything is left on disk
+  if (arguments.fail_if) metrics_of(*arguments.fail_if, after);  // an unknown name is rejected before anything is left on disk
   write_fixed(folder.building(), outcome);
   folder.commit();
   for (const auto& note : result.notes) log->warn(note);
@@ -72,7 +74,7 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   } else {
     print_lines(fixed_text(outcome, arguments.out));
   }
-  if (condition) check_condition(*condition, after, "fix");
+  if (arguments.fail_if) check_condition(*arguments.fail_if, after, "fix");
   return 0;
 }
 
@@ -104,7 +106,10 @@ int run_fix(const FixArguments& arguments) {
   use_threads(arguments.threads > 0 ? std::optional(arguments.threads) : std::nullopt);
   if (!arguments.apply.empty()) {
     if (!arguments.run.path.empty()) throw usage_error("fix: --apply takes --embeddings, not a run");
-    if (!arguments.fail_if.empty()) throw usage_error("fix: --apply computes no metrics; leave out --fail-if");
+    if (arguments.fail_if) throw usage_error("fix: --apply computes no metrics; leave out --fail-if");
+    if (!arguments.of_fit.empty()) {
+      throw usage_error("fix: --apply fits nothing and reads vectors alone; leave out {}", fmt::join(arguments.of_fit, ", "));
+    }
     return apply_fixed(arguments);
   }
   if (arguments.run.path.empty() != arguments.table.given()) {
@@ -126,23 +131,31 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<FixArguments>();
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose data sets are embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
-  add_table_columns(*verb, *embeddings, arguments->table);
+  std::vector<CLI::Option*> of_fit = add_table_columns(*verb, *embeddings, arguments->table);
+  std::erase_if(of_fit, [](const CLI::Option* option) { return option->get_name() == "--key"; });
   verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")
       ->required();
-  verb->add_option("--method", arguments->method, method_names());
-  verb->add_option("--keep", arguments->keep, "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)");
-  verb->add_option("--seed", arguments->seed, "seed of the folds (1)");
+  of_fit.push_back(verb->add_option("--method", arguments->method, method_names()));
+  of_fit.push_back(verb->add_option("--keep", arguments->keep,
+                                    "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)"));
+  of_fit.push_back(verb->add_option("--seed", arguments->seed, "seed of the folds (1)"));
   verb->add_option("--apply", arguments->apply, "apply the layer in this folder to --embeddings; --out is the corrected array")
       ->option_text("DIR");
-  verb->add_option("--root", arguments->run.root, "folder where the run's data are now");
-  verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
-  verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda");
+  of_fit.push_back(verb->add_option("--root", arguments->run.root, "folder where the run's data are now"));
+  of_fit.push_back(
+      verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"})));
+  of_fit.push_back(verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda"));
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
-  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1 on a metric after the correction")
+  add_fail_if(*verb, arguments->fail_if, "condition of exit code 1 on a metric after the correction")
       ->option_text("'test.worst_group_acc<0.6'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias fix --embeddings Z.npy --csv C.csv --out fixed && debias report fixed");
-  verb->callback([arguments, &action] { action = [arguments] { return run_fix(*arguments); }; });
+  verb->callback([arguments, of_fit, &action] {
+    for (const CLI::Option* option : of_fit) {
+      if (option->count() > 0) arguments->of_fit.push_back(option->get_name());
+    }
+    action = [arguments] { return run_fix(*arguments); };
+  });
 }
 
 }  // namespace debias

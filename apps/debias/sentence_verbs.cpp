@@ -11,7 +11,6 @@
 #include "debias/core/npy.h"
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
-#include "debias/evaluate/condition.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/evaluation_files.h"
@@ -141,8 +140,6 @@ std::vector<std::string> lines_with_words(const std::string& path, Encoding enco
 
 int eval_sentences(const SentenceEvalArguments& arguments) {
   if (arguments.root.empty()) throw usage_error("eval sentences: no root is given; add --root DIR, a folder with the sentence sets");
-  std::optional<Condition> condition;
-  if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
   const ChosenProtocol chosen = read_protocol(protocol_for(SampleKind::kSentences, "sentences"), task_options(arguments));
   std::vector<SentenceRun> runs;
   runs.push_back(open_sentence_run(arguments.run, arguments.which, arguments.untrained));
@@ -168,7 +165,7 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
     result.record = beside_other_tasks(files.path(chosen.name) + ".json", record, *log);
     files.write(chosen.name, result, result.record, Thumbnails::kKeep);
   }
-  if (condition) check_condition(*condition, record.metrics);
+  if (arguments.fail_if) check_condition(*arguments.fail_if, record.metrics);
   return 0;
 }
 

@@ -1,13 +1,17 @@
 // What `debias eval sentences` and `debias embed --text` do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "debias/evaluate/condition.h"
 
 namespace debias {
 
 struct SentenceEvalArguments {
-  std::string run, root, tasks, which = "last", fail_if;
+  std::string run, root, tasks, which = "last";
+  std::optional<Condition> fail_if;
   std::string expand;             // file of word vectors for words that the runs do not know; empty: none
   std::vector<std::string> with;  // further runs, whose vectors are appended
   bool cheap = false, untrained = false, json = false;

@@ -50,9 +50,11 @@ AtomicFile::AtomicFile(std::string path, uint64_t bytes) : path_(std::move(path)
     temporary_ = fmt::format("{}.tmp-{}-{}", path_, getpid(), count++);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ >= 0) return;
-  temporary_.clear();
-  fail("opening");
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail("opening");
+  }
+  unfinished_ = Unfinished(temporary_);
 }
 
 AtomicFile::~AtomicFile() {

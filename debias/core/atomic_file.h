@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "debias/core/unfinished.h"
+
 namespace debias {
 
 // Written beside its target, flushed to disk, then renamed over it, and the folder flushed. Destroyed without commit(), it leaves
@@ -27,6 +29,7 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
+  Unfinished unfinished_;
   uint64_t bytes_;  // as announced, or as written and about to be
   uint64_t written_ = 0;
   int descriptor_ = -1;

@@ -285,4 +285,11 @@ std::optional<NameColumn> read_name_column(const std::string& path) {
   return found;
 }
 
+std::optional<std::vector<TableSplit>> read_split_column(const std::string& path) {
+  const Columns columns(path, read_csv(path));
+  const auto split = columns.find(kSplitColumn);
+  if (!split) return std::nullopt;
+  return splits_of(columns.fields(*split));
+}
+
 }  // namespace debias

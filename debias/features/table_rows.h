@@ -76,4 +76,7 @@ struct NameColumn {
 };
 std::optional<NameColumn> read_name_column(const std::string& path);
 
+// The column `split` of a CSV, with any other columns ignored; nullopt without it. FileError for an unknown split.
+std::optional<std::vector<TableSplit>> read_split_column(const std::string& path);
+
 }  // namespace debias

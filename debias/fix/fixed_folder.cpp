@@ -109,6 +109,9 @@ Config recipe_config(const FixRecipe& recipe, const FixedOutcome& outcome) {
   for (const size_t place : outcome.table.rows.biases) biases.push_back(outcome.table.rows.columns[place].name);
   section.set("bias", words(biases));
   section.set("numeric", words(recipe.columns.numeric()));
+  const TableDigest digest = table_digest(outcome.table);
+  section.set("vectors_digest", Config::string(digest.vectors));
+  section.set("rows_digest", Config::string(digest.rows));
   Config config = Config::map({{"name", Config::string(fmt::format("fix-{}", enum_name(outcome.result.method)))}});
   config.set("seed", Config::integer(recipe.options.seed()));
   config.set("fix", std::move(section));
@@ -230,12 +233,27 @@ FixRecipe read_fix_recipe(const std::string& folder) {
   const auto place = [&](const char* key) { return (fs::path(folder) / text_at(section, key)).string(); };  // an absolute path stays
   recipe.files.vectors(place("embeddings")).csv(place("csv")).key(text_at(section, "key"));
   recipe.columns.label(text_at(section, "label")).biases(words_at(section, "bias")).numeric(words_at(section, "numeric"));
+  recipe.digest = {text_at(section, "vectors_digest"), text_at(section, "rows_digest")};
   Config options = Config::map();
   for (const std::string& name : FixOptions::table().names()) {
     if (const Config* value = section.find(name)) options.set(name, *value);
   }
   recipe.options = FixOptions::table().read(options, folder + "/config.yaml");
   return recipe;
+}
+
+std::vector<std::string> table_changes(const std::string& folder, const FixRecipe& recipe, const FeatureTable& table) {
+  if (recipe.digest.vectors.empty()) return {fmt::format("{}/config.yaml: it has no digest of the table", folder)};
+  const TableDigest now = table_digest(table);
+  std::vector<std::string> changes;
+  if (now.vectors != recipe.digest.vectors) {
+    changes.push_back(fmt::format("{}: the vectors have changed since debias fix wrote '{}'", table.vectors.path(), folder));
+  }
+  if (now.rows != recipe.digest.rows) {
+    changes.push_back(
+        fmt::format("{}: names, labels, splits or bias labels have changed since debias fix wrote '{}'", table.rows.path, folder));
+  }
+  return changes;
 }
 
 }  // namespace debias

@@ -13,10 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 #include "debias/features/feature_table.h"
 #include "debias/fix/fix.h"
 #include "debias/fix/fixed_evaluation.h"
+#include "debias/fix/table_digest.h"
 
 namespace debias {
 
@@ -25,6 +27,7 @@ struct FixRecipe {
   FeatureTableFiles files;
   TableRowOptions columns;
   FixOptions options;
+  TableDigest digest{};  // of the table; set by write_fixed
 };
 
 struct FixedOutcome {
@@ -47,5 +50,8 @@ bool is_fixed_folder(const std::string& path);  // its config.yaml has a section
 // Throws a data error if files are missing or damaged, or if their shapes do not match.
 FixedModel read_fixed(const std::string& folder);
 FixRecipe read_fix_recipe(const std::string& folder);
+
+// One line for each file of the table that is not as it was when `folder` was written.
+std::vector<std::string> table_changes(const std::string& folder, const FixRecipe& recipe, const FeatureTable& table);
 
 }  // namespace debias

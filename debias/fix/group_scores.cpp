@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "debias/data/sample_table.h"
+#include "debias/fix/poisson_binomial.h"
 
 namespace debias {
 namespace {
@@ -85,15 +86,14 @@ double GroupScorer::shortfall_p(const std::vector<int64_t>& labels, const std::v
     rows.right += is_right(labels, predictions, i);
     ++rows.all;
   }
-  double expected = 0, variance = 0, right = 0;
+  std::vector<double> accuracies;
+  int64_t right = 0;
   for (const int64_t i : conflicting_) {
     const Rows& rows = classes[labels[static_cast<size_t>(i)]];
-    const double accuracy = (rows.right + 1) / (rows.all + 2);
-    expected += accuracy;
-    variance += accuracy * (1 - accuracy);
+    accuracies.push_back((rows.right + 1) / (rows.all + 2));
     right += is_right(labels, predictions, i);
   }
-  return std::erfc((expected - right - 0.5) / std::sqrt(2 * variance)) / 2;
+  return poisson_binomial_tail(accuracies, right);
 }
 
 double mid_p_of_coins(int64_t successes, int64_t trials) {

@@ -29,8 +29,8 @@ class GroupScorer {
   double paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better, const std::vector<int64_t>& worse) const;
 
   // The p-value of a one-sided test that predictions are right less often on conflicting rows than on the other rows of the same classes.
-  // The number of right conflicting rows is compared with the sum of their classes' accuracies q = (right + 1) / (rows + 2) on the others,
-  // under independent rows, with variance sum of q (1 - q) and a correction for continuity. It is 1 without conflicting rows.
+  // It is the probability that at most as many conflicting rows are right, if rows are independent and each is right with the accuracy of
+  // its class on the others, (right + 1) / (rows + 2): the exact tail (poisson_binomial.h). It is 1 without conflicting rows.
   double shortfall_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
 
  private:

@@ -116,6 +116,7 @@ double PairRanking::gradient(int64_t a, int64_t b, float cosine) const {
 }
 
 MinedPair PairRanking::scored(int64_t a, int64_t b, float cosine, PairKind kind) const {
+  cosine = std::clamp(cosine, -1.0f, 1.0f);  // of rows whose norm is 1 up to rounding
   const double spent = kind == PairKind::kLeak ? std::numeric_limits<double>::quiet_NaN() : gradient(a, b, cosine);
   return {.a = a, .b = b, .cosine = cosine, .false_negative = false_negative(cosine), .gradient = spent, .kind = kind};
 }

@@ -37,8 +37,8 @@ struct EnumNames<PairKind> {
 };
 
 struct MinedPair {
-  int64_t a = 0, b = 0;  // rows: a < b in one split; for a leak, a in the first and b in the second split
-  float cosine = 0;
+  int64_t a = 0, b = 0;                     // rows: a < b in one split; for a leak, a in the first and b in the second split
+  float cosine = 0;                         // in [-1, 1]
   double false_negative = 0, gradient = 0;  // the gradient of a leak is NaN, because the loss never compares the pair
   PairKind kind = PairKind::kFalseNegative;
 

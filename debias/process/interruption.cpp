@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "debias/core/unfinished.h"
 #include "debias/process/complaint_line.h"
 #include "debias/process/stop_signals.h"
 
@@ -22,6 +23,9 @@ std::array<char, 41> interrupted_command{};
 
 // In a handler: no memory, no streams.
 [[noreturn]] void end_interrupted(int signal) {
+  static std::atomic<bool> begun{false};
+  if (begun.exchange(true)) _exit(128 + signal);
+  remove_unfinished();
   std::array<char, 256> line{};
   size_t length = 0;
   for (const char* part :

@@ -28,6 +28,10 @@ std::vector<MinedPair> copies_of(const std::vector<MinedPair>& candidates, const
   ConfirmedCopies found = confirm_copies(candidates, read, progress);
   if (found.unreadable > 0)
     log.warn(fmt::format("{} images cannot be read and are not compared: {}", found.unreadable, found.first_unreadable));
+  if (found.look_alike > 0) {
+    log.info(fmt::format("{} pairs look alike and do not count as copies: more than {:g} % of the images are in such a pair",
+                         found.look_alike, 100 * kRareLookAlikes));
+  }
   return found.pairs;
 }
 

@@ -63,19 +63,32 @@ double constant_prior(const Config& resolved_recipe, double otherwise) {
   return otherwise;
 }
 
-// Names alone say nothing of splits and labels.
-PairSource unlabelled_table(const FeatureVectors& vectors, const std::string& csv) {
-  PairSource source;
-  const int64_t n = vectors.rows();
-  source.first = {
-      at::empty({n, vectors.dimensions()}, at::kFloat), {"train", {}, std::vector<int64_t>(static_cast<size_t>(n), kUnknown), {}}, {}};
-  vectors.read(0, n, source.first.values.mutable_data_ptr<float>());
-  if (csv.empty()) return source;
-  if (auto names = read_name_column(csv)) {
-    if (std::ssize(names->names) != n) throw data_error("{}: {} rows for {} vectors in {}", csv, names->names.size(), n, vectors.path());
-    source.first.rows.names = std::move(names->names);
+// A table whose rows have the names and splits of the CSV, if there is one, and no labels.
+FeatureTable unlabelled_table(FeatureVectors vectors, const std::string& csv) {
+  const auto n = static_cast<size_t>(vectors.rows());
+  TableRows rows;
+  rows.path = csv;
+  rows.labels.assign(n, kUnknown);
+  rows.splits.assign(n, TableSplit::kTrain);
+  const auto require_number = [&](size_t count) {
+    if (count != n) throw data_error("{}: {} rows for {} vectors in {}", csv, count, n, vectors.path());
+  };
+  if (const auto names = csv.empty() ? std::nullopt : read_name_column(csv)) {
+    require_number(names->names.size());
+    rows.names = names->names;
   }
-  return source;
+  if (const auto splits = csv.empty() ? std::nullopt : read_split_column(csv)) {
+    require_number(splits->size());
+    rows.splits = *splits;
+    rows.has_splits = true;
+  }
+  return {std::move(vectors), std::move(rows), {}};
+}
+
+FeatureVectors usable_vectors(const FeatureTableFiles& files) {
+  FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
+  require_usable(vectors);
+  return vectors;
 }
 
 TableSplit split_named(const std::string& name) {
@@ -91,6 +104,7 @@ PairSplit table_split(const FeatureTable& table, const std::string& name) {
   table.vectors.read_places(places, split.values.mutable_data_ptr<float>());
   for (const int64_t place : places) {
     split.rows.labels.push_back(table.rows.labels[static_cast<size_t>(place)]);
+    if (table.rows.path.empty()) continue;  // without a CSV rows have no names
     split.rows.names.push_back(table.rows.names.empty() ? fmt::format("{}", place) : table.rows.names[static_cast<size_t>(place)]);
   }
   return split;
@@ -171,18 +185,14 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
 PairSource pairs_of_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::string& root, const SplitPair& splits,
                           Log& log) {
   const std::string csv = files.csv().empty() ? csv_beside(files.vectors()) : files.csv();
+  const FeatureTable table =
+      csv.empty() || columns.label() == kNoLabels ? unlabelled_table(usable_vectors(files), csv) : open_feature_table(files, columns);
+  if (!splits.second.empty() && !table.rows.has_splits)
+    throw usage_error("pairs: --leaks needs the column split; give --csv C.csv with that column");
+  for (const auto& remark : table.remarks) log.info(remark);
   PairSource source;
-  if (csv.empty() || columns.label() == kNoLabels) {
-    if (!splits.second.empty()) throw usage_error("pairs: --leaks needs the column split; give --csv C with labels and splits");
-    const FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
-    require_usable(vectors);
-    source = unlabelled_table(vectors, csv);
-  } else {
-    const FeatureTable table = open_feature_table(files, columns);
-    for (const auto& remark : table.remarks) log.info(remark);
-    source.first = table_split(table, splits.first);
-    if (!splits.second.empty()) source.second = table_split(table, splits.second);
-  }
+  source.first = table_split(table, splits.first);
+  if (!splits.second.empty()) source.second = table_split(table, splits.second);
   find_images(source.first, root, csv);
   if (source.second) find_images(*source.second, root, csv);
   source.temperature = kTableLossTemperature;

@@ -48,8 +48,8 @@ SplitPair parse_splits(const std::string& text);
 // The training split of a run, or the two of `splits`, whose `second` may be empty. Errors as for `debias eval RUN`.
 PairSource pairs_of_run(const RunToEmbed& run, const SplitPair& splits, Progress& progress, Log& log);
 
-// The same for a table. Without a CSV all rows are in the split train, and their names are numbers. With the label column `none` only the
-// names of the CSV are read. Images are the files of the column `path` below `root`; if it is empty, below the CSV's folder or the current
+// The same for a table. Without a CSV all rows are in the split train, and their names are numbers. With the label column `none` the
+// names and the splits of the CSV are read, and no labels. Images are the files of the column `path` below `root`; if it is empty, below the CSV's folder or the current
 // folder.
 PairSource pairs_of_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::string& root, const SplitPair& splits,
                           Log& log);

@@ -1,6 +1,7 @@
 #include "debias/runs/table_evaluation.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
@@ -22,6 +23,13 @@ void require_unseen_rows(const EvaluationInput& input, const std::vector<std::st
   }
 }
 
+void require_unchanged(const std::vector<std::string>& changes, DataChange change, Log& log) {
+  if (!changes.empty() && change == DataChange::kRefuse) {
+    throw data_error("{}; restore it, run debias fix again, or continue with --accept-data-change", fmt::join(changes, "; "));
+  }
+  for (const auto& line : changes) log.warn(line + ", which is accepted");
+}
+
 EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input, const std::vector<std::string>& protocols,
                          const ChosenProtocols& options, Progress& progress, Log& log) {
   require_unseen_rows(input, protocols, table);
@@ -41,7 +49,7 @@ EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOpti
 }
 
 EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const ChosenProtocols& options,
-                                     Progress& progress, Log& log) {
+                                     DataChange change, Progress& progress, Log& log) {
   const FixRecipe recipe = read_fix_recipe(folder);
   const FixedModel model = read_fixed(folder);
   const FeatureTable table = open_feature_table(recipe.files, recipe.columns);
@@ -54,6 +62,7 @@ EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vecto
   if (table.rows.classes != model.classes) {
     throw data_error("{}: its classes are not those of '{}'; the table has changed since", table.rows.path, folder);
   }
+  require_unchanged(table_changes(folder, recipe, table), change, log);
   for (auto& [split, features] : input.stored) features.values = model.layer.apply(features.values);
   if (!input.leaves_one_out) {  // the head has seen the training rows
     input.classifier = [head = model.head](const at::Tensor& x) { return at::addmm(head.bias, x.to(at::kDouble), head.weight.t()); };

@@ -8,6 +8,7 @@
 #include "debias/core/progress.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/features/feature_table.h"
+#include "debias/train/state/data_record.h"
 
 namespace debias {
 
@@ -20,8 +21,9 @@ struct EvaluatedTable {
 EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::vector<std::string>& protocols,
                               const ChosenProtocols& options, Progress& progress, Log& log);
 
-// Evaluates the table of the folder with features corrected by the layer, and with the head as classifier.
+// Evaluates the table of the folder with features corrected by the layer, and with the head as classifier. Data error if the table has
+// changed since; under kAccept a warning.
 EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const ChosenProtocols& options,
-                                     Progress& progress, Log& log);
+                                     DataChange change, Progress& progress, Log& log);
 
 }  // namespace debias

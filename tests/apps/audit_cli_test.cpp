@@ -116,6 +116,7 @@ TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "photos", "--out", "nowhere/a.html"}, 5, "create it, or give another path");
   expect_refused({"audit", "photos", "--label", "kind"}, 2, "--label requires --embeddings");
   expect_refused({"audit", "photos", "--fail-if", "shortcuts>0"}, 2, "did you mean 'shortcut'?");
+  expect_refused({"audit", "photos", "--fail-if", ""}, 2, "--fail-if '': expected METRIC");
   expect_refused({"audit", "photos", "--columns", "site"}, 2, "give it with --labels");
   expect_refused({"data", "plant", "squar", "photos", "--out", "p"}, 2, "did you mean 'square'?");
   expect_refused({"data", "plant", "square", "photos", "--out", "p", "corelation=1"}, 2, "did you mean 'correlation'?");

@@ -96,6 +96,10 @@ TEST_F(EvalCommand, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
                  "eval: 'linear.epochs=3' belongs to no requested protocol; write e.g. knn.k=...");
   expect_refusal(run_debias({"eval", "knn", "nowhere", "--fail-if", "knn"}), 2,
                  "--fail-if 'knn': expected METRIC, one of < <= > >= ==, and a number, e.g. 'test.knn_acc1<0.7'");
+  for (const char* protocol : {"knn", "sentences"}) {
+    expect_refusal(run_debias({"eval", protocol, "nowhere", "--fail-if", ""}), 2,
+                   "--fail-if '': expected METRIC, one of < <= > >= ==, and a number, e.g. 'test.knn_acc1<0.7'");
+  }
   expect_refusal(run_debias({"eval", "knn", "nowhere", "--data", "glyphs", "data.test.size=3"}), 2,
                  "eval: 'data.test.size=3' and --data exclude each other; give one");
   expect_refusal(run_debias({"eval", "knn", "nowhere"}), 3,

@@ -106,6 +106,26 @@ TEST_F(FixCommand, EvalGroupsTheRowsOfAFolderAsFixDid) {
   for (const char* name : {"conflicting_acc", "worst_group_acc"}) EXPECT_EQ(metrics["test." + std::string(name)], fixed[name]) << name;
 }
 
+TEST_F(FixCommand, EvalRejectsATableThatHasChangedSince) {
+  ASSERT_EQ(run_debias(words("fixed", {"--method", "balanced"})).exit, 0);
+  const auto eval = [&](const std::vector<std::string>& more = {}) { return run_debias(with({"eval", "groups", path("fixed")}, more)); };
+  const std::string rows = file_text(table_.csv());
+  rewrite_csv(",c1,b1,test", ",c2,b1,test");
+  expect_refused(eval(), 3,
+                 table_.csv() + ": names, labels, splits or bias labels have changed since debias fix wrote '" + path("fixed") +
+                     "'; restore it, run debias fix again, or continue with --accept-data-change\n");
+  std::ofstream(table_.csv()) << rows;
+  ASSERT_EQ(eval().exit, 0);
+  NpyArray vectors = read_npy(table_.vectors());
+  std::vector<float> moved(vectors.as<float>().begin(), vectors.as<float>().end());
+  for (size_t i = 0; i < moved.size(); i += 24) moved[i] += 5;
+  write_npy(table_.vectors(), DType::kFloat32, vectors.shape, moved.data());
+  expect_refused(eval(), 3, table_.vectors() + ": the vectors have changed since debias fix wrote");
+  const ProcessResult accepted = eval({"--accept-data-change"});
+  EXPECT_EQ(accepted.exit, 0) << accepted.err;
+  EXPECT_THAT(accepted.err, HasSubstr("the vectors have changed since debias fix wrote '" + path("fixed") + "', which is accepted\n"));
+}
+
 TEST_F(FixCommand, AppliesTheLayerToOtherVectors) {
   ASSERT_EQ(run_debias(words("fixed", {"--method", "erase"})).exit, 0);
   const std::vector<std::string> apply = {
@@ -168,9 +188,13 @@ TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
   EXPECT_THAT(bad.err, HasSubstr("worst_group_acc is 0."));
   EXPECT_TRUE(fs::exists(path("bad/fix.json")));
   expect_refused(run_debias(words("never", {"--fail-if", "test.acc1"})), 2, "expected METRIC");
+  expect_refused(run_debias(words("never", {"--fail-if", ""})), 2, "--fail-if '': expected METRIC");  // of an unset variable
   expect_refused(
       run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--fail-if", "acc1<1"}), 2,
       "computes no metrics");
+  expect_refused(run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--method", "erase",
+                             "--keep", "0.5", "--bias", "nope"}),
+                 2, "fix: --apply fits nothing and reads vectors alone; leave out --bias, --method, --keep\n");
 }
 
 TEST_F(FixCommand, AMissingFolderIsReportedBeforeTheWork) {

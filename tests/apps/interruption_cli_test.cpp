@@ -12,6 +12,7 @@
 
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/rank_processes.h"
+#include "tests/fix/gaussian_table.h"
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
@@ -70,6 +71,20 @@ TEST(Interruption, OfAProposalWritesNoRecipe) {
   expect_complaint(interrupted(init, "measuring training steps", SIGINT), 130, "debias: init: stopped by SIGINT");
   EXPECT_FALSE(fs::exists(folder / "photos.yaml"));
   EXPECT_EQ(temporaries_in(folder.path()), 0u);
+}
+
+// Most of a correction reports no progress.
+TEST(Interruption, OfACorrectionRemovesItsFolderAlsoWhereNothingUnwinds) {
+  const GaussianTable table({.train = 20000, .test = 100, .dimensions = 128});
+  const Words fix = {"fix", "--embeddings", table.vectors(), "--csv", table.csv(), "--out", table.folder() / "fixed"};
+  for (const int signals : {1, 2}) {
+    Background process(with({debias_binary()}, fix));
+    ASSERT_TRUE(soon([&] { return temporaries_in(table.folder().path()) > 0; })) << process.err();
+    for (int i = 0; i < signals; ++i) process.signal(SIGTERM);
+    expect_complaint(process.wait(), 143, "debias: fix: stopped by SIGTERM");
+    EXPECT_EQ(temporaries_in(table.folder().path()), 0u) << signals;
+    EXPECT_FALSE(fs::exists(table.folder() / "fixed"));
+  }
 }
 
 TEST(Interruption, ASecondOneOrSomeSilenceEndsAtOnce) {

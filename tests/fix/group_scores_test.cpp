@@ -41,13 +41,13 @@ TEST(GroupScorer, ComparesPairsOnConflictingRowsAlone) {
   EXPECT_DOUBLE_EQ(scorer.paired_p(labels, better, better), 1);
 }
 
-// 8 aligned rows of class 0, 7 right: q = 8 / 10; of 4 conflicting rows 3.2 should be right with variance 0.64, and 1 is.
+// 8 aligned rows of class 0, 7 right: q = 8 / 10. Of 4 conflicting rows, 1 is right.
 TEST(GroupScorer, FindsAShortfallOfConflictingRowsWithinTheirClasses) {
   const std::vector<int64_t> groups = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, kUnknown};
   const std::vector<int64_t> labels = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0};
   std::vector<int64_t> predictions = {0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 0, 0, 1};  // class 1 is always wrong, and has no conflict
   const GroupScorer scorer(groups, {false, true, false});
-  EXPECT_NEAR(scorer.shortfall_p(labels, predictions), 0.016793306, 1e-9);  // z = (3.2 - 1 - 0.5) / 0.8
+  EXPECT_NEAR(scorer.shortfall_p(labels, predictions), 0.0272, 1e-12);  // 0.2^4 + 4 * 0.8 * 0.2^3
   predictions[9] = predictions[10] = predictions[11] = 0;
   EXPECT_GT(scorer.shortfall_p(labels, predictions), 0.5);
   EXPECT_DOUBLE_EQ(GroupScorer(groups, {false, false, false}).shortfall_p(labels, predictions), 1);

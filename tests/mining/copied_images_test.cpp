@@ -1,87 +1,13 @@
-// Copies are found after compression, crop, flip and resizing; images that merely look alike are none.
+// Which of the candidates count as copies.
 #include "debias/mining/copied_images.h"
 
 #include <gtest/gtest.h>
 
 #include "debias/core/error.h"
-#include "debias/core/philox.h"
-#include "debias/data/jpeg_encode.h"
-#include "debias/image/blur.h"
-#include "debias/image/geometry.h"
-#include "debias/image/image_decode.h"
-#include "debias/image/resize.h"
+#include "tests/mining/scenes.h"
 
 namespace debias {
 namespace copied_images_test {
-
-// Detail at several sizes, as photographs have: sums of blurred noise.
-Image scene(uint64_t seed, int side = 96) {
-  Random draw({.seed = seed});
-  std::vector<double> sum(static_cast<size_t>(side) * static_cast<size_t>(side) * 3, 0);
-  for (const int cells : {4, 9, 20}) {
-    Image noise{cells, cells, 3, std::vector<uint8_t>(static_cast<size_t>(cells) * static_cast<size_t>(cells) * 3)};
-    for (uint8_t& value : noise.pixels) value = static_cast<uint8_t>(draw.below(256));
-    const Image large = resized(noise, side, side);
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += large.pixels[i] / 3.0;
-  }
-  Image image{side, side, 3, std::vector<uint8_t>(sum.size())};
-  for (size_t i = 0; i < sum.size(); ++i) image.pixels[i] = static_cast<uint8_t>(sum[i]);
-  return image;
-}
-
-Image compressed(const Image& image, int quality) { return decode_image(encode_jpeg(image, quality), "memory"); }
-Image cropped(const Image& image, double share, int corner) {
-  const int side = static_cast<int>(image.height * share), rest = image.height - side;
-  return resized_crop(image, {corner / 2 * rest, corner % 2 * rest, side, side}, side, side);
-}
-Image flipped(Image image) {
-  mirror_horizontally(image);
-  return image;
-}
-
-bool copies(const Image& a, const Image& b) {
-  const bool one_way = CopyThumbnail(a).is_copy_of(CopyThumbnail(b));
-  EXPECT_EQ(one_way, CopyThumbnail(b).is_copy_of(CopyThumbnail(a)));
-  return one_way;
-}
-
-TEST(CopyThumbnail, KnowsAnImageAgain) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    const Image image = scene(seed);
-    EXPECT_TRUE(copies(image, image));
-    EXPECT_TRUE(copies(image, compressed(image, 40))) << seed;
-    EXPECT_TRUE(copies(image, flipped(image))) << seed;
-    EXPECT_TRUE(copies(image, resized(image, 61, 140))) << seed;
-    for (int corner = 0; corner < 4; ++corner) EXPECT_TRUE(copies(image, cropped(image, 0.9, corner))) << seed << " " << corner;
-    EXPECT_TRUE(copies(image, compressed(flipped(cropped(image, 0.93, 1)), 60))) << seed;
-  }
-}
-
-TEST(CopyThumbnail, TellsLookAlikesApart) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    const Image image = scene(seed);
-    EXPECT_FALSE(copies(image, scene(seed + 100))) << seed;
-    Image recoloured = image;
-    for (size_t i = 0; i < recoloured.pixels.size(); i += 3)
-      recoloured.pixels[i] = static_cast<uint8_t>(std::min(255, recoloured.pixels[i] + 60));
-    EXPECT_FALSE(copies(image, recoloured)) << seed;
-    Image shared_background = image;  // another object in the middle
-    const Image other = scene(seed + 200);
-    for (int y = 20; y < 76; ++y) {
-      const auto from = static_cast<ptrdiff_t>((y * 96 + 20) * 3), to = static_cast<ptrdiff_t>((y * 96 + 76) * 3);
-      std::copy(other.pixels.begin() + from, other.pixels.begin() + to, shared_background.pixels.begin() + from);
-    }
-    EXPECT_FALSE(copies(image, shared_background)) << seed;
-  }
-}
-
-TEST(CopyThumbnail, ComparesImagesWithoutDetailByTheirColour) {
-  const auto plain = [](uint8_t value) { return Image{40, 40, 3, std::vector<uint8_t>(40 * 40 * 3, value)}; };
-  EXPECT_TRUE(copies(plain(100), plain(101)));
-  EXPECT_FALSE(copies(plain(100), plain(120)));
-  EXPECT_FALSE(copies(plain(100), scene(1)));
-  EXPECT_TRUE(copies(plain(9), Image{5, 7, 1, std::vector<uint8_t>(35, 9)}));  // grey is colour three times
-}
 
 TEST(ConfirmedCopies, LeavesOutWhatCannotBeRead) {
   const std::vector<MinedPair> candidates = {{.a = 0, .b = 1, .kind = PairKind::kDuplicate},
@@ -99,6 +25,25 @@ TEST(ConfirmedCopies, LeavesOutWhatCannotBeRead) {
   EXPECT_EQ(found.pairs[1].kind, PairKind::kLeak);
   EXPECT_EQ(found.unreadable, 1);
   EXPECT_EQ(found.first_unreadable, "no such image");
+}
+
+// Of 120 images, pairs of a scene and its brighter copy; all others are scenes of their own.
+TEST(ConfirmedCopies, CountLookAlikesWhereTheyAreRare) {
+  std::vector<MinedPair> candidates;
+  for (int64_t i = 0; i < 60; ++i) candidates.push_back({.a = 2 * i, .b = 2 * i + 1, .kind = PairKind::kDuplicate});
+  const auto found = [&](int64_t look_alikes) {
+    const auto read = [&](int64_t row, bool) {
+      const bool is_copy = row % 2 == 1 && row / 2 < look_alikes;
+      return is_copy ? brighter(scene(static_cast<uint64_t>(row - 1))) : scene(static_cast<uint64_t>(row));
+    };
+    return confirm_copies(candidates, read, Progress::silent());
+  };
+  const ConfirmedCopies rare = found(1), frequent = found(2);
+  ASSERT_EQ(rare.pairs.size(), 1u);
+  EXPECT_EQ(rare.pairs[0].a, 0);
+  EXPECT_EQ(rare.look_alike, 0);
+  EXPECT_TRUE(frequent.pairs.empty());
+  EXPECT_EQ(frequent.look_alike, 2);
 }
 
 }  // namespace copied_images_test

@@ -108,6 +108,15 @@ TEST(PairRanking, TakesRowsThatAreAllAlike) {
   for (const MinedPair& pair : ranking.pairs()) EXPECT_TRUE(std::isfinite(pair.expected_gradient()));
 }
 
+// Rows of norm 1 up to rounding, whose products are 1.000002.
+TEST(PairRanking, GivesNoCosineBeyondOne) {
+  const at::Tensor unit = at::full({6, 1}, 1.000001f);
+  const PairRanking ranking = ranked(unit);
+  for (const MinedPair& pair : ranking.pairs()) EXPECT_EQ(pair.cosine, 1.0f);
+  for (const MinedPair& pair : sampled_pairs(unit, ranking, 5, 1)) EXPECT_EQ(pair.cosine, 1.0f);
+  for (const MinedPair& pair : leak_candidates(unit, -unit, ranking, -2)) EXPECT_EQ(pair.cosine, -1.0f);
+}
+
 TEST(SampledPairs, AreDistinctAndUniformOverAllPairs) {
   const int64_t n = 12;
   const at::Tensor unit = clusters(n, 3, 6, 1);

@@ -11,6 +11,7 @@
 
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
+#include "debias/data/sample_table.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
@@ -60,6 +61,33 @@ TEST_F(TableOfPairs, ReportsAnImageOfBothSplitsAsALeak) {
   ASSERT_TRUE(all.leaks);
   EXPECT_EQ(all.leaks->leaked, 1);
   EXPECT_EQ(to_json(all).at("leaks").at("rows"), 20);
+}
+
+TEST_F(TableOfPairs, KeepsSplitsAndNamesWithoutLabels) {
+  const TableRowOptions none = TableRowOptions().label("none");
+  const PairSource source = pairs_of_table(files_, none, "", {"train", "test"}, Log::silent());
+  EXPECT_EQ(source.first.values.size(0), 40);
+  ASSERT_TRUE(source.second);
+  EXPECT_EQ(source.second->values.size(0), 20);
+  EXPECT_EQ(source.second->rows.name(0), "i40.png");
+  EXPECT_EQ(source.second->rows.labels, std::vector<int64_t>(20, kUnknown));
+  const FoundPairs all = find_pairs({.top = 5}, mining_options({}, source), source, Progress::silent(), Log::silent());
+  const auto count_of = [&](PairKind kind) { return std::ranges::count(all.rows, kind, [](const PairRow& row) { return row.pair.kind; }); };
+  EXPECT_EQ(count_of(PairKind::kDuplicate), 1);
+  EXPECT_EQ(count_of(PairKind::kLeak), 1);
+}
+
+TEST_F(TableOfPairs, TakesSplitsWithoutNamesAndRejectsOthers) {
+  const auto source = [&](const std::string& title, const std::string& last) {
+    std::ofstream csv(files_.csv());
+    csv << title << "\n";
+    for (int64_t i = 0; i < kRows; ++i) csv << (i + 1 == kRows ? last : i < 40 ? "train" : "test") << "\n";
+    csv.close();
+    return pairs_of_table(files_, TableRowOptions().label("none"), "", {"train", "test"}, Log::silent());
+  };
+  EXPECT_EQ(source("split", "test").second->rows.name(0), "40");
+  EXPECT_THAT(data_error_of([&] { source("split", "tset"); }), testing::HasSubstr("line 61: unknown split 'tset'; did you mean 'test'?"));
+  EXPECT_THAT(usage_error_of([&] { source("site", "test"); }), testing::HasSubstr("--leaks needs the column split"));
 }
 
 TEST_F(TableOfPairs, DrawsARandomSampleInTheirPlace) {

@@ -114,9 +114,11 @@ AtomicFolder::AtomicFolder(const std::string& path, Present present) : present_(
     std::error_code ignored;
     if (lock_.value() < 0) fs::remove(temporary_, ignored);
   }
-  if (lock_.value() >= 0) return;
-  temporary_.clear();
-  throw write_error(path, "making it", failure ? failure.message() : std::strerror(errno));
+  if (lock_.value() < 0) {
+    temporary_.clear();
+    throw write_error(path, "making it", failure ? failure.message() : std::strerror(errno));
+  }
+  unfinished_ = Unfinished(temporary_);
 }
 
 AtomicFolder::~AtomicFolder() {

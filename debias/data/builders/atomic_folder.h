@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "debias/core/descriptor.h"
+#include "debias/core/unfinished.h"
 
 namespace debias {
 
@@ -30,6 +31,7 @@ class AtomicFolder {
  private:
   std::string path_;
   std::string temporary_;
+  Unfinished unfinished_;
   Present present_;
   Descriptor lock_{-1};  // of the folder under construction
 };

@@ -10,7 +10,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/printable.h"
 #include "debias/data/readers/csv_file.h"
-#include "debias/data/readers/pair_marks.h"
+#include "debias/train/recipe/distinct_marks.h"
 
 namespace debias {
 namespace {
@@ -97,7 +97,7 @@ MustLink with_digest(MustLink links) {
 std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples) {
   if (!links.sha256().empty() && with_digest(links).sha256() != links.sha256())
     throw FileError(links.file(), "is not the file that the recipe names (must_link: sha256); restore it, or leave sha256 out");
-  const std::vector<MarkedPair> pairs = read_pair_marks(links.file());
+  const std::vector<MarkedPair> pairs = distinct_marks(links.file());
   const ImageNames names(links.file(), samples);
   Groups groups(samples.size());
   bool any = false;

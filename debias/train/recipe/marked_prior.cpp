@@ -6,14 +6,14 @@
 
 #include "debias/core/file_error.h"
 #include "debias/data/readers/csv_file.h"
-#include "debias/data/readers/pair_marks.h"
 #include "debias/results/proportion_interval.h"
+#include "debias/train/recipe/distinct_marks.h"
 
 namespace debias {
 
 MarkedPrior prior_from_marks(const std::string& path) {
   MarkedPrior prior;
-  for (const MarkedPair& pair : read_pair_marks(path)) {
+  for (const MarkedPair& pair : distinct_marks(path)) {
     if (!pair.answer) throw FileError(path, "no column 'answer'; answer the pairs on the page that debias pairs --html writes");
     if (pair.kind != "random") {
       refuse_line(

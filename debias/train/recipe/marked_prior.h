@@ -2,7 +2,8 @@
 //
 // Design: `debias pairs --sample 200` draws pairs uniformly, without replacement, from all pairs of the training set, and a person answers
 // same or different. If x of m answers (without skipped pairs) are same, tau_plus = x / m, with Wilson's 95 % interval. A random negative
-// is of its anchor's class with this probability, so that x is binomial. Skipped pairs are assumed to be like the others.
+// is of its anchor's class with this probability, so that x is binomial. Skipped pairs are assumed to be like the others. A pair that is
+// named twice counts once.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct MarkedPrior {
 
 constexpr int64_t kLeastMarks = 50;
 
-// FileErrors: those of read_pair_marks; no column `answer`; a pair that is not of kind random, because answers to ranked pairs say nothing
+// FileErrors: those of distinct_marks; no column `answer`; a pair that is not of kind random, because answers to ranked pairs say nothing
 // about the prior; fewer than kLeastMarks answers.
 MarkedPrior prior_from_marks(const std::string& path);
 

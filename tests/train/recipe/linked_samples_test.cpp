@@ -160,6 +160,28 @@ TEST_F(MarkedPriorTest, IsTheShareOfSameWithWilsonsInterval) {
   EXPECT_EQ(prior.skipped, 1);
 }
 
+TEST_F(MarkedPriorTest, CountsAPairOnceInEitherDirection) {
+  std::string text = "a,b,answer,kind\n", again;
+  for (int i = 0; i < 60; ++i) text += fmt::format("x{},y{},{},random\n", i, i, i < 15 ? "same" : "different");
+  for (int i = 0; i < 15; ++i) again += fmt::format("y{},x{},same,random\n", i, i);
+  const MarkedPrior once = prior_from_marks(file(text)), twice = prior_from_marks(file(text + again + "x20,y20,skip,random\n"));
+  EXPECT_EQ(once.marks, 60);
+  EXPECT_EQ(twice.marks, 60);
+  EXPECT_DOUBLE_EQ(twice.tau_plus, 0.25);
+  EXPECT_EQ(twice.skipped, 0);
+  const MarkedPrior answered =
+      prior_from_marks(file("a,b,answer,kind\nq,r,skip,random\n" + text.substr(text.find('\n') + 1) + "r,q,same,random\n"));
+  EXPECT_EQ(answered.marks, 61);
+  EXPECT_EQ(answered.skipped, 0);
+}
+
+TEST_F(MarkedPriorTest, RejectsContradictionsAsMustLinkDoes) {
+  const std::string text = "a,b,answer,kind\nrow 0,row 1,same,random\nrow 2,row 3,same,random\nrow 1,row 0,different,random\n";
+  const std::string expected = "line 4: 'row 1' and 'row 0' are marked different, but line 2 marks them same; correct one";
+  EXPECT_THAT(data_error_of([&] { prior_from_marks(file(text)); }), HasSubstr(expected));
+  EXPECT_THAT(complaint(text), HasSubstr(expected));
+}
+
 TEST_F(MarkedPriorTest, RejectsFewMarksAndMarksOfRankedPairs) {
   EXPECT_THAT(data_error_of([&] { prior_from_marks(marks(4, 45)); }),
               HasSubstr("49 answers same or different; the prior needs at least 50"));
