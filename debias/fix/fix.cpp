@@ -132,7 +132,8 @@ class Correction {
     if (!full_->x.varies()) {
       throw data_error("fix: all training rows of {} are equal; check the encoder and the file", table_.vectors.path());
     }
-    if (!all) part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.bias, result_.groups, fold_places_, folds_.importance);
+    if (!all)
+      part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.bias, result_.groups, fold_places_, folds_.importance);
     std::vector<bool> conflicting;
     for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));
     scorer_.emplace(cross_validated().groups, conflicting);

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "debias/runtime/each_alone.h"
 #include "debias/kernels/softmax_residuals.h"
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {
