@@ -1,5 +1,6 @@
 #include "debias/audit/folder_audit.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace debias {
@@ -32,6 +33,7 @@ FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progr
     done.rows.columns.push_back(std::move(own));
   }
   done.bad = std::move(table.bad);
+  std::ranges::sort(done.bad, {}, &BadFile::path);
   done.result = audit(done.rows, seed, progress);
   std::vector<std::string> remarks = done.folder.remarks;
   remarks.insert(remarks.end(), drawn.remarks.begin(), drawn.remarks.end());
