@@ -103,7 +103,8 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--seed", arguments->seed, "seed of folds and permutations; default: 0");
   verb->add_option("--out", arguments->out, "HTML page to write, with heat map and contact sheets")->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
-  verb->add_option("--bias-out", arguments->bias_out, "file of bias labels to write: path,label,bias,confidence")
+  verb->add_option("--bias-out", arguments->bias_out,
+                   "file of bias labels to write: path,label,bias,confidence; also split, if the CSV of --embeddings has it")
       ->option_text("FILE.csv")
       ->transform(with_home);
   add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, predictive, none, accuracy")
