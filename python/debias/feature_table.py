@@ -435,10 +435,10 @@ def _names_or_numbers(names: List[str], numbers: List[str]) -> List[str]:
 
 
 def _typed(values: List[str], numbers: bool = True) -> List[Any]:
-    """Integers if all known fields are integers as they are printed, floats if all are numbers, else texts: "007" and "+7" are. Among integers
+    """Integers if all known fields are integers as they are printed, floats if all are numbers, else texts: "007" is, "+7" is 7. Among integers
     in such forms, -1 is unknown."""
     known = [value for value in values if value and value not in _MISSING]
-    if all(re.fullmatch(r"0|-?[1-9]\d*", value) for value in known):
+    if all(re.fullmatch(r"0|[-+]?[1-9]\d*", value) for value in known):
         return [int(value) if value and value not in _MISSING else value for value in values]
     if all(re.fullmatch(r"[-+]?\d+", value) for value in known):
         return ["" if value == "-1" else value for value in values]

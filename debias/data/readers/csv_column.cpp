@@ -53,7 +53,7 @@ FieldKind field_kind(const ColumnFields& column) {
     const auto value = integer_of(field);
     if (!value) return FieldKind::kNames;
     known = true;
-    printed = printed && fmt::format("{}", *value) == field;
+    printed = printed && (fmt::format("{}", *value) == field || (*value > 0 && fmt::format("+{}", *value) == field));
   }
   if (!known) return FieldKind::kNames;
   return printed ? FieldKind::kIntegers : FieldKind::kPaddedNames;

@@ -5,7 +5,7 @@
 // too.
 //
 // A column has integers if each of its known fields is the text that printing its integer gives: 0, 7, -1. Otherwise they are names, also
-// where some or all of them are integers in another form (007, +7, -0): 01 and 1 are two names.
+// where some or all of them are integers in another form (007, -0; +7 is 7): 01 and 1 are two names.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   integers   every known field is an integer from 0 to 2^31 - 1, as it is printed. The value is the number itself; since its classes are
 //              then 0 to the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone, which rather means no and yes.
 //   names      no field reads as a number (7, 1.5, 1e3, inf, 0x10), such as "7up"; or all are integers, and one is not as it is printed
-//              (007, +7). The value is the rank of the name in byte-wise order.
+//              (007; +7 is 7). The value is the rank of the name in byte-wise order.
 // Anything between is rejected by line and value: what is rarer in the column, numbers or names, is taken for the mistake.
 #pragma once
 

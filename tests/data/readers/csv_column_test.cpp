@@ -22,8 +22,8 @@ ColumnFields column(const std::vector<std::string_view>& values) {
 }
 
 TEST(CsvColumn, HoldsIntegersOnlyAsTheyArePrinted) {
-  EXPECT_EQ(field_kind(column({"0", "", "-1", "12"})), FieldKind::kIntegers);
-  for (const char* other : {"01", "+1", "-0", "00", "007"}) {
+  EXPECT_EQ(field_kind(column({"0", "", "-1", "+1", "12"})), FieldKind::kIntegers);
+  for (const char* other : {"01", "+01", "+0", "-0", "00", "007"}) {
     EXPECT_EQ(field_kind(column({"1", other})), FieldKind::kPaddedNames) << other;
   }
   for (const char* name : {"1.0", "1e3", "x", "0x1", "1234567890123456789", "inf"}) {
