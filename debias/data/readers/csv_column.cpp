@@ -64,7 +64,7 @@ int64_t line_of_signs(const ColumnFields& column) {
   int64_t line = 0;
   for (size_t i = 0; i < column.values.size(); ++i) {
     if (column.values[i].empty()) continue;
-    const auto value = integer_of(column.values[i]);
+    const int64_t value = integer_of(column.values[i]).value_or(0);
     if (value != 1 && value != kUnknown) return 0;
     ones = ones || value == 1;
     if (value == kUnknown && line == 0) line = column.lines[i];
