@@ -23,7 +23,7 @@ ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, co
                     .weakest_side = 1,
                     .patch_certainty = 0,
                     .embeddings = chance,
-                    .noise = test.chance_bound() - chance};
+                    .noise = test.chance_bound([](size_t) { return true; }) - chance};
   const auto accuracy_of = [&](const VectorFeatures& features) {
     return balanced_accuracy(features, labelled.folds, labelled.labels, labelled.classes);
   };

@@ -20,12 +20,13 @@ namespace debias {
 constexpr int kPermutations = 200;
 
 struct PermutationTest {
-  std::vector<double> accuracy;    // one per candidate
-  std::vector<double> p_adjusted;  // one per candidate, in [1 / (P + 1), 1]
-  std::vector<double> null_best;   // the largest accuracy under each permutation, ascending
+  std::vector<double> accuracy;           // one per candidate
+  std::vector<double> p_adjusted;         // one per candidate, in [1 / (P + 1), 1]
+  std::vector<double> null_best;          // the largest accuracy under each permutation, ascending
+  std::vector<std::vector<double>> null;  // accuracy of each candidate under each permutation
 
-  // The 95th percentile of the best candidate's accuracy under permutation.
-  double chance_bound() const;
+  // The 95th percentile of the best accuracy under permutation, of the candidates that `counts` accepts.
+  double chance_bound(const std::function<bool(size_t)>& counts) const;
 };
 
 struct LabelledRows {

@@ -51,6 +51,16 @@ TEST(PermutationTest, FindsAValueThatGoesWithTheClassAmongNoise) {
   EXPECT_GT(test.p_adjusted[0], 0.05);
 }
 
+TEST(PermutationTest, TheBoundOfChanceIsThatOfTheCandidatesThatCount) {
+  const LabelledRows rows = labelled(200, 0.5, 1);
+  const auto features = [](int64_t j) { return noise(200, 1, static_cast<uint64_t>(j)); };
+  const PermutationTest few = permutation_test(3, features, rows, 5), all = permutation_test(40, features, rows, 5);
+  const double bound = few.chance_bound([](size_t) { return true; });
+  EXPECT_EQ(bound, few.null_best[190]);
+  EXPECT_EQ(all.chance_bound([](size_t j) { return j < 3; }), bound);
+  EXPECT_GT(all.chance_bound([](size_t) { return true; }), bound);
+}
+
 // Binomial(60, 0.05): more than 8 has a probability below 0.5 %.
 TEST(PermutationTest, RaisesAFalseAlarmInOneOfTwentyAuditsOfNoiseAlsoForUnevenClasses) {
   int alarms = 0;
