@@ -14,6 +14,9 @@ namespace {
 constexpr size_t kShownCells = 3;
 constexpr double kLeastConfident = 0.5;
 
+bool is_file_column(const Candidate& candidate) { return std::holds_alternative<FileColumnKind>(candidate.property); }
+
+// What a file says in many columns has no influence on the thresholds of its pixels.
 ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, const std::vector<CandidateSource>& sources,
                          const PermutationTest& test, uint64_t seed) {
   const double chance = 1.0 / labelled.classes;
@@ -23,7 +26,7 @@ ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, co
                     .weakest_side = 1,
                     .patch_certainty = 0,
                     .embeddings = chance,
-                    .noise = test.chance_bound([](size_t) { return true; }) - chance};
+                    .noise = test.chance_bound([&](size_t j) { return !is_file_column(sources[j].candidate); }) - chance};
   const auto accuracy_of = [&](const VectorFeatures& features) {
     return balanced_accuracy(features, labelled.folds, labelled.labels, labelled.classes);
   };
@@ -48,9 +51,22 @@ bool names_classes(const CategoryFeatures& features, const LabelledRows& rows) {
   return std::ssize(pairs) == rows.classes && std::ssize(values) == rows.classes;
 }
 
-bool may_name_classes(const Candidate& candidate) {
+// Each value has one class, or each class one value, as parts of a name have that contains the class.
+bool follows_class(const CategoryFeatures& features, const LabelledRows& rows) {
+  std::set<std::pair<int32_t, int32_t>> pairs;
+  std::set<int32_t> values;
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    pairs.emplace(features.values[i], rows.labels[i]);
+    values.insert(features.values[i]);
+  }
+  return values.size() > 1 && (std::ssize(pairs) == rows.classes || pairs.size() == values.size());
+}
+
+bool is_label_by_name(const Candidate& candidate, const CategoryFeatures& features, const LabelledRows& rows) {
+  if (candidate.is(FileColumnKind::kName)) return follows_class(features, rows);
   const auto* fact = std::get_if<FileFact>(&candidate.property);
-  return candidate.kind == CandidateKind::kColumn || (fact != nullptr && is_of_name(*fact));
+  const bool may_name = candidate.kind == CandidateKind::kColumn || (fact != nullptr && is_of_name(*fact));
+  return may_name && names_classes(features, rows);
 }
 
 // Wider than the place by half of its size on each side.
@@ -71,7 +87,7 @@ bool stronger(const AuditFinding& a, const AuditFinding& b) {
   return rank(a) < rank(b);
 }
 
-// Keeps the best cell, and further shortcuts that do not touch a kept one.
+// Keeps the best cell, further shortcuts that do not touch a kept one, and the columns of files that predict the class.
 std::vector<std::pair<AuditFinding, size_t>> shown(const std::vector<std::pair<AuditFinding, size_t>>& sorted) {
   std::vector<std::pair<AuditFinding, size_t>> kept;
   std::vector<ImagePlace> places;
@@ -83,13 +99,15 @@ std::vector<std::pair<AuditFinding, size_t>> shown(const std::vector<std::pair<A
       if (!wanted) continue;
       places.push_back(*candidate.place);
     }
+    if (is_file_column(candidate) && entry.first.verdict == AuditVerdict::kNone) continue;
     kept.push_back(entry);
   }
   return kept;
 }
 
 void add_values(const CandidateFeatures& features, const LabelledRows& rows, AuditFinding& finding) {
-  if (may_name_classes(finding.candidate) && names_classes(std::get<CategoryFeatures>(features), rows)) {
+  const auto* categories = std::get_if<CategoryFeatures>(&features);
+  if (categories != nullptr && is_label_by_name(finding.candidate, *categories, rows)) {
     finding.verdict = std::max(finding.verdict, AuditVerdict::kPredictive);
     finding.names_classes = true;
   }
@@ -155,7 +173,7 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
              "marks smaller than a hundredth of the image at changing places",
              "properties of only some images of a class"};
   }
-  if (searched(CandidateKind::kFile)) kinds.push_back("numbers in file names");
+  if (searched(CandidateKind::kFile)) kinds.push_back("content of files that differs in every image, such as compressed texts");
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
   if (searched(CandidateKind::kDirection))

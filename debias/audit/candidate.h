@@ -49,7 +49,8 @@ using CandidateFeatures = std::variant<VectorFeatures, CategoryFeatures>;
 enum class FeatureProperty { kComponent, kClusters };
 
 // What a candidate of kind global, file or direction measures; nothing for other kinds.
-using CandidateProperty = std::variant<std::monostate, GlobalProperty, TextureProperty, FileFact, FileMeasure, FeatureProperty>;
+using CandidateProperty =
+    std::variant<std::monostate, GlobalProperty, TextureProperty, FileFact, FileMeasure, FileColumnKind, FeatureProperty>;
 
 struct Candidate {
   std::string name;

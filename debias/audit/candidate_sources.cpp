@@ -9,6 +9,7 @@
 
 #include "debias/audit/categories.h"
 #include "debias/audit/column_values.h"
+#include "debias/audit/file_columns.h"
 #include "debias/audit/patch_words.h"
 #include "debias/audit/principal_directions.h"
 #include "debias/audit/small_k_means.h"
@@ -118,6 +119,13 @@ void add_files(const std::vector<FileFacts>& files, std::vector<CandidateSource>
   }
 }
 
+void add_file_columns(const AuditRows& rows, std::vector<CandidateSource>& sources) {
+  for (FileColumn& column : file_columns(rows.files, rows.labels)) {
+    sources.push_back({{column.name, CandidateKind::kFile, std::nullopt, column.kind},
+                       [values = std::move(column.values)] { return file_column_categories(values); }});
+  }
+}
+
 void add_columns(const std::vector<AuditColumn>& columns, std::vector<CandidateSource>& sources) {
   for (const AuditColumn& column : columns) {
     sources.push_back({{column.name, CandidateKind::kColumn, std::nullopt, {}}, [&column] { return column_categories(column.values); }});
@@ -165,6 +173,7 @@ std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t s
     add_textures(rows.pictures, sources);
   }
   add_files(rows.files, sources);
+  if (!rows.files.empty()) add_file_columns(rows, sources);
   add_columns(rows.columns, sources);
   if (!rows.embeddings.empty()) add_directions(rows, seed, sources);
   return sources;

@@ -13,8 +13,8 @@ struct CandidateSource {
   std::function<CandidateFeatures()> features;  // made on request, because all of them would not fit into memory
 };
 
-// Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts and measures of files,
-// columns, principal components of features and clusters of them. Candidates with a single value are left out. `rows` must outlive the
+// Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts, measures and columns
+// of files, columns, principal components of features and clusters of them. Candidates with a single value are left out. `rows` must outlive the
 // result.
 std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t seed);
 

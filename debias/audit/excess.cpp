@@ -34,6 +34,16 @@ double best_global(const std::vector<AuditFinding>& findings) {
   return best;
 }
 
+// What the size of a file in pixels and bytes tells.
+double best_size(const std::vector<AuditFinding>& findings) {
+  double best = 0;
+  for (const AuditFinding& finding : findings) {
+    const bool is_size = finding.candidate.is(FileMeasure::kPixels) || finding.candidate.is(FileMeasure::kBytesPerPixel);
+    if (is_size) best = std::max(best, finding.accuracy);
+  }
+  return best;
+}
+
 struct Rule {
   double reference = 0.5;
   double threshold = 0.3;  // of explained()
@@ -85,7 +95,7 @@ std::optional<double> processing_threshold(const AuditFinding& finding) {
   return std::nullopt;
 }
 
-Rule rule_of(const AuditFinding& finding, const ExcessInput& input, const std::map<double, double>& grids, double global) {
+Rule rule_of(const AuditFinding& finding, const ExcessInput& input, const std::map<double, double>& grids, double global, double size) {
   const double least = std::max(0.03, input.noise / 2);
   switch (finding.candidate.kind) {
     case CandidateKind::kCell:
@@ -100,6 +110,7 @@ Rule rule_of(const AuditFinding& finding, const ExcessInput& input, const std::m
       return {input.layout, 0.25, least, 0};
     case CandidateKind::kFile:
       if (finding.candidate.is(FileMeasure::kBytesPerPixel)) return {std::max(input.layout, global), 0.25, least, 0};
+      if (finding.candidate.is(FileColumnKind::kSize)) return {std::max({input.layout, global, size}), 0.25, least, 0};
       break;
     case CandidateKind::kDirection:
       return {input.embeddings, 0.25, least, 0};
@@ -166,9 +177,9 @@ double explained(double accuracy, double reference) { return (accuracy - referen
 
 void evaluate_excess(const ExcessInput& input, std::vector<AuditFinding>& findings) {
   const std::map<double, double> grids = grid_references(findings);
-  const double global = best_global(findings);
+  const double global = best_global(findings), size = best_size(findings);
   for (AuditFinding& finding : findings) {
-    const Rule rule = rule_of(finding, input, grids, global);
+    const Rule rule = rule_of(finding, input, grids, global, size);
     finding.reference = rule.reference;
     finding.verdict = verdict_of(finding, input, rule);
   }

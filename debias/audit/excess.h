@@ -26,7 +26,7 @@ struct ExcessInput {
   double weakest_side = 0.5;   // the minimum over the border's sides, because a frame predicts the class on each
   double patch_certainty = 0;  // share of images whose value by patches is certain (held_out_values.h)
   double embeddings = 0.5;     // of the principal components together
-  double noise = 0;            // 95th percentile of the best candidate's excess over chance, without any association
+  double noise = 0;            // 95th percentile of the best excess over chance without any association, of all but columns of files
 };
 
 // Sets reference and verdict of every finding. All findings of one grid must be present.

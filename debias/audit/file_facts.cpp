@@ -100,6 +100,8 @@ FileFacts file_facts(const ImageFileBytes& file) {
                  month_of(stem)};
   facts.measures = {std::log(static_cast<double>(file.width) / file.height), std::log(pixels),
                     std::log(static_cast<double>(file.bytes.size()) / pixels)};
+  facts.traces = file_traces(file.bytes);
+  facts.name = path.filename().string();
   return facts;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "debias/image/file_traces.h"
+
 namespace debias {
 
 enum class FileFact {
@@ -35,9 +37,14 @@ enum class FileMeasure { kAspect, kPixels, kBytesPerPixel };
 constexpr int kFileMeasures = 3;
 std::string_view name_of(FileMeasure measure);
 
+// What a column of files (file_columns.h) tells about: values beside the pixels, sizes that content affects, or names.
+enum class FileColumnKind { kValue, kSize, kName };
+
 struct FileFacts {
   std::array<std::string, kFileFacts> facts;  // empty: not in the file
   std::array<double, kFileMeasures> measures{};
+  FileTraces traces;
+  std::string name;  // without folders
 
   const std::string& fact(FileFact which) const { return facts[static_cast<size_t>(which)]; }
 };

@@ -10,6 +10,12 @@ uint64_t big_endian(std::span<const uint8_t> bytes, size_t at, size_t size) {
   return value;
 }
 
+uint64_t little_endian(std::span<const uint8_t> bytes, size_t at, size_t size) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < size; ++i) value |= static_cast<uint64_t>(at + i < bytes.size() ? bytes[at + i] : 0U) << 8 * i;
+  return value;
+}
+
 bool begins_with(std::span<const uint8_t> bytes, std::string_view start) {
   return bytes.size() >= start.size() && std::equal(start.begin(), start.end(), bytes.begin());
 }
@@ -45,6 +51,16 @@ void for_each_png_chunk(std::span<const uint8_t> file, const std::function<bool(
     const std::string_view type(reinterpret_cast<const char*>(file.data()) + at + 4, kType);
     if (!visit(type, part_of(file, at + 8, size))) return;
     at += 12 + size;
+  }
+}
+
+void for_each_riff_chunk(std::span<const uint8_t> file, const std::function<bool(std::string_view, std::span<const uint8_t>)>& visit) {
+  constexpr size_t kType = 4;
+  for (size_t at = 12; at + 8 <= file.size();) {
+    const size_t size = little_endian(file, at + 4, 4);
+    const std::string_view type(reinterpret_cast<const char*>(file.data()) + at, kType);
+    if (!visit(type, part_of(file, at + 8, size))) return;
+    at += 8 + size + size % 2;
   }
 }
 

@@ -1,4 +1,4 @@
-// The parts of JPEG and PNG files beside their pixels, without decoding them. Bytes beyond the end of a damaged file are not read.
+// The parts of JPEG, PNG and WebP files beside their pixels, without decoding them. Bytes beyond the end of a damaged file are not read.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,12 @@ void for_each_jpeg_segment(std::span<const uint8_t> file, const std::function<bo
 // Calls visit(type, content) for each chunk of a PNG file, until it returns false.
 void for_each_png_chunk(std::span<const uint8_t> file, const std::function<bool(std::string_view, std::span<const uint8_t>)>& visit);
 
+// As for_each_png_chunk, for a WebP file: the chunks of its RIFF container.
+void for_each_riff_chunk(std::span<const uint8_t> file, const std::function<bool(std::string_view, std::span<const uint8_t>)>& visit);
+
 // The number in `size` bytes from `at` on, the most significant first; bytes beyond the end are zero.
 uint64_t big_endian(std::span<const uint8_t> bytes, size_t at, size_t size);
+uint64_t little_endian(std::span<const uint8_t> bytes, size_t at, size_t size);  // the least significant first
 
 bool begins_with(std::span<const uint8_t> bytes, std::string_view start);
 

@@ -1,6 +1,7 @@
 // Whole audits of synthetic images: every kind of plant is found as what it is, and clean folders raise no alarm.
 #include "debias/audit/folder_audit.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -253,6 +254,49 @@ TEST_F(FolderAuditTest, MarksOfTheWholeImageAreFoundByItsDescriptions) {
     EXPECT_EQ(audit.result.findings.front().verdict, AuditVerdict::kShortcut) << name;
     EXPECT_FALSE(found->assignable) << name;
   }
+}
+
+// Renames the files of a written folder by number, from first[k] on for class k, and adds `tail` to those of its own class but every 20th.
+void renumber(const std::string& folder, std::array<int, 2> first, const std::string& tail) {
+  for (int k = 0; k < 2; ++k) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder + (k == 0 ? "/ape" : "/bee"))) files.push_back(entry.path());
+    std::ranges::sort(files);
+    for (size_t i = 0; i < files.size(); ++i) {
+      if ((i % 20 != 0) == (k == 0)) std::ofstream(files[i], std::ios::binary | std::ios::app) << tail;
+      fs::rename(files[i], files[i].parent_path() / fmt::format("IMG_{}.jpg", static_cast<size_t>(first[static_cast<size_t>(k)]) + i));
+    }
+  }
+}
+
+const AuditFinding* finding_of(const FolderAudit& audit, const std::string& name) {
+  const auto found = std::ranges::find(audit.result.findings, name, [](const AuditFinding& f) { return f.candidate.name; });
+  return found == audit.result.findings.end() ? nullptr : &*found;
+}
+
+TEST_F(FolderAuditTest, BytesAfterTheImageAreAShortcutWithValues) {
+  write("tail");
+  renumber(path("tail"), {1, 1}, "SEFT");
+  const FolderAudit audit = audit_folder({path("tail"), "", {}, ""}, 0);
+  EXPECT_EQ(audit.result.findings.front().candidate.name, "bytes after the image");
+  EXPECT_EQ(audit.result.findings.front().verdict, AuditVerdict::kShortcut);
+  EXPECT_THAT(bias_file(audit, "bytes after the image"), HasSubstr("ape/IMG_2.jpg,ape,ape,"));
+  EXPECT_EQ(finding_of(audit, "text after the image"), nullptr);  // it divides the files in the same way
+}
+
+TEST_F(FolderAuditTest, RunningNumbersOfEachClassRaiseNoAlarmAndThoseOfAllAreTheLabel) {
+  write("own", 240, 30);
+  renumber(path("own"), {1, 1}, "");
+  const FolderAudit own = audit_folder({path("own"), "", {}, ""}, 0);
+  EXPECT_EQ(shortcuts(own), 0) << own.result.findings.front().candidate.name;
+  write("all", 120, 90);
+  renumber(path("all"), {1, 121}, "");
+  const FolderAudit all = audit_folder({path("all"), "", {}, ""}, 0);
+  EXPECT_EQ(shortcuts(all), 0) << all.result.findings.front().candidate.name;
+  const AuditFinding* number = finding_of(all, "name number 1");
+  ASSERT_NE(number, nullptr);
+  EXPECT_EQ(number->verdict, AuditVerdict::kPredictive);
+  EXPECT_THAT(note_of(*number), HasSubstr("the label under another name"));
 }
 
 TEST_F(FolderAuditTest, TheSameSeedGivesTheSameFindings) {
