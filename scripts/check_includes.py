@@ -3,7 +3,8 @@
 
 A folder of debias/ may include itself, core, and the folders named below; torch only where the folder is a torch one. A room, which is
 a folder within one of them, may include what its folder may, the folder's own files, and the folders and rooms named below; of those files
-only sources may include a room (a registry its entries), never a header. No header includes all of torch, and no file has a name that says nothing. Each violation is one
+only sources may include a room (a registry its entries), never a header. What a build may be without (control, agent) is included where it is
+built alone: the program takes it through apps/debias/agent_runs.h. No header includes all of torch, and no file has a name that says nothing. Each violation is one
 line, FILE:LINE: what; then exit 1.
 """
 
@@ -62,6 +63,8 @@ ROOMS = {
     "report/sections": {"report/charts", "report/pages", "report/tables"},
 }
 WITHOUT_TORCH = {"core", "process", "sweep", "image", "text", "data", "features", "augment", "results", "kernels", "report", "audit", "control"}
+OPTIONAL = ("debias/control/", "debias/agent/")
+WITH_OPTIONAL = OPTIONAL + ("apps/debias/control/", "tests/control/", "tests/agent/", "benchmarks/agent_timer.cpp")
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone
@@ -96,6 +99,8 @@ def fault(path, quote, target):
     """What is wrong with `#include target` in `path` (relative to the root), or None."""
     if target in ALL_OF_TORCH and path.suffix in HEADERS:
         return f"a header includes all of torch ({target}); name the narrow header"
+    if target.startswith(OPTIONAL) and not path.as_posix().startswith(WITH_OPTIONAL):
+        return f"{target} is not there in a build without MuJoCo; take it through apps/debias/agent_runs.h"
     if path.parts[0] != "debias" or len(path.parts) < 3:
         return None
     folder = path.parts[1]

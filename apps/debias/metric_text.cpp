@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "debias/agent/agent_metrics.h"
+#include "apps/debias/agent_runs.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/train/loop/training_metrics.h"
 
@@ -13,7 +13,7 @@ std::shared_ptr<const MetricTitles> metric_titles() {
     std::vector<Metric> all = protocol_metrics();
     const auto add = [&all](const std::vector<Metric>& more) { all.insert(all.end(), more.begin(), more.end()); };
     add(training_metrics());
-    add(agent_metrics());
+    add(listed_agents().metrics);
     return std::make_shared<const MetricTitles>(all);
   }();
   return titles;

@@ -45,6 +45,13 @@ class CheckIncludes(unittest.TestCase):
         self.assert_accepted("debias/evaluate/a.cpp", '#include "debias/kernels/top_k.h"\n')
         self.assert_accepted("apps/debias/a.cpp", '#include "debias/train/loop.h"\n#include "apps/debias/verbs.h"\n')
 
+    def test_keeps_what_a_build_may_be_without_out_of_the_program(self):
+        include = '#include "debias/agent/agent_metrics.h"\n'
+        self.assert_refused("apps/debias/metric_text.cpp", include, "apps/debias/metric_text.cpp:1:", "without MuJoCo")
+        self.assert_refused("benchmarks/a.cpp", '#include "debias/control/task.h"\n', "without MuJoCo")
+        self.assert_accepted("apps/debias/control/agent_runs.cpp", include)
+        self.assert_accepted("tests/agent/a.cpp", include)
+
     def test_lets_a_registry_include_rooms_of_its_folder_but_no_interface(self):
         include = '#include "debias/data/readers/mnist.h"\n'
         self.assert_accepted("debias/data/dataset_registry.cpp", include)
