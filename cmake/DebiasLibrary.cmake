@@ -1,5 +1,5 @@
-# debias_library(name DEPENDS ... [TORCH] [APART]): the static library debias_<name> of the folder it is called in; APART: each source a
-# translation unit of its own, whatever DEBIAS_UNITY says.
+# debias_library(name DEPENDS ... [TORCH] [APART] [COLD]): the static library debias_<name> of the folder it is called in; APART: each source a
+# translation unit of its own, whatever DEBIAS_UNITY says; COLD: it reads, prints and decides, and is compiled with -O1.
 # debias_test(folder): the test program <folder>_test of the sources in tests/<folder>; its tests are labelled by their names.
 
 add_library(debias_build_flags INTERFACE)
@@ -20,6 +20,10 @@ if(DEBIAS_SANITIZE_THREADS)
 endif()
 
 if(DEBIAS_PCH)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/base_pch.cpp CONTENT "" @ONLY)
+  add_library(debias_base_pch OBJECT ${PROJECT_BINARY_DIR}/base_pch.cpp)
+  target_link_libraries(debias_base_pch PRIVATE debias_build_flags fmt::fmt nlohmann_json::nlohmann_json)
+  target_precompile_headers(debias_base_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/base_pch.h)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "" @ONLY)  # WRITE would make it new, and the header with it, at each configuration
   add_library(debias_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
   target_link_libraries(debias_torch_pch PRIVATE LibTorch::LibTorch debias_build_flags fmt::fmt nlohmann_json::nlohmann_json)
@@ -33,13 +37,23 @@ function(debias_use_torch target scope)
   endif()
 endfunction()
 
-# Several sources of the target as one translation unit: reading torch's headers costs more than compiling a source does.
+# All sources of the target as one translation unit: headers and the templates that sources share cost more than the sources do. Such a unit
+# takes up to 3 GB, and a second less of them for each collection of the compiler's garbage that it is spared.
 function(debias_unite target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${DEBIAS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${DEBIAS_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  if(DEBIAS_UNITY)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=300;--param=ggc-min-heapsize=1000000>)
+  endif()
+endfunction()
+
+function(debias_use_base_pch target)
+  if(DEBIAS_PCH)
+    target_precompile_headers(${target} REUSE_FROM debias_base_pch)
+  endif()
 endfunction()
 
 function(debias_library name)
-  cmake_parse_arguments(ARG "TORCH;APART" "" "DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;APART;COLD" "" "DEPENDS;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(target debias_${name})
   if(NOT sources)
@@ -52,6 +66,11 @@ function(debias_library name)
     target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:debias_build_flags> ${ARG_PRIVATE})
     if(ARG_TORCH)
       debias_use_torch(${target} PUBLIC)
+    elseif(NOT ARG_APART)
+      debias_use_base_pch(${target})
+    endif()
+    if(ARG_COLD)
+      target_compile_options(${target} PRIVATE -O1)  # a fifth less to wait for
     endif()
     if(NOT ARG_APART)
       debias_unite(${target})
@@ -73,6 +92,8 @@ function(debias_test folder)
   target_compile_options(${target} PRIVATE -O1)  # compiles a fifth faster than -O2
   if(ARG_TORCH)
     debias_use_torch(${target} PRIVATE)
+  else()
+    debias_use_base_pch(${target})
   endif()
   debias_unite(${target})
   if(ARG_SHARDS)

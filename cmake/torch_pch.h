@@ -1,4 +1,4 @@
-// The one precompiled header: what most files of the folders that may include torch need. Sources still name what they use.
+// The precompiled header of what uses torch: what most files of the folders that may include torch need. Sources still name what they use.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>

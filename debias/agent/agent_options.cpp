@@ -1,7 +1,3 @@
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
-#endif
-
 #include "debias/agent/agent_options.h"
 
 #include "debias/agent/networks.h"

@@ -77,19 +77,19 @@ double GroupScorer::paired_p(const std::vector<int64_t>& labels, const std::vect
 
 double GroupScorer::shortfall_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const {
   if (conflicting_.empty()) return 1;
-  struct Rows {
+  struct Count {
     double right = 0, all = 0;
   };
-  std::map<int64_t, Rows> classes;
+  std::map<int64_t, Count> classes;
   for (const int64_t i : others_) {
-    Rows& rows = classes[labels[static_cast<size_t>(i)]];
+    Count& rows = classes[labels[static_cast<size_t>(i)]];
     rows.right += is_right(labels, predictions, i);
     ++rows.all;
   }
   std::vector<double> accuracies;
   int64_t right = 0;
   for (const int64_t i : conflicting_) {
-    const Rows& rows = classes[labels[static_cast<size_t>(i)]];
+    const Count& rows = classes[labels[static_cast<size_t>(i)]];
     accuracies.push_back((rows.right + 1) / (rows.all + 2));
     right += is_right(labels, predictions, i);
   }

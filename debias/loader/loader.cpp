@@ -29,22 +29,6 @@ using Found = ImageReader::Found;
 
 constexpr int64_t kMegabyte = 1 << 20;
 
-struct Workspace {  // of one thread
-  ViewFrame frame;
-  PartialImage image, other;
-  PlannedViews views, of_other;
-};
-
-struct Slot {  // of the ring
-  at::Tensor buffer;
-  Batch batch;
-  int64_t first_visit = 0, rows = 0;
-  int64_t begin = 0, end = 0;  // of the rows that are made here
-  std::atomic<int64_t> rows_left{0};
-  std::exception_ptr error;  // of the first failing row; like the batch's substitutions guarded by State::mutex until rows_left is 0
-  int64_t error_row = 0;
-};
-
 }  // namespace
 
 // One run of an epoch. The consumer (the thread that calls next()) opens batches: it fills in a slot's metadata, then raises `opened`.
@@ -52,6 +36,22 @@ struct Slot {  // of the ring
 // slot's last row wakes the consumer. Invariants: (1) batch b uses slot b % ring; (2) a slot is written by the consumer only while
 // its rows_left is 0 and the batch is not open, and by workers only while the batch is open; (3) no lock is held while views are made.
 struct Loader::State {
+  struct Workspace {  // of one thread
+    ViewFrame frame;
+    PartialImage image, other;
+    PlannedViews views, of_other;
+  };
+
+  struct Slot {  // of the ring
+    at::Tensor buffer;
+    Batch batch;
+    int64_t first_visit = 0, rows = 0;
+    int64_t begin = 0, end = 0;  // of the rows that are made here
+    std::atomic<int64_t> rows_left{0};
+    std::exception_ptr error;  // of the first failing row; like the batch's substitutions guarded by State::mutex until rows_left is 0
+    int64_t error_row = 0;
+  };
+
   State(std::shared_ptr<const Dataset> data, ViewPipeline views, std::shared_ptr<const Sampler> order, LoaderOptions given)
       : dataset(std::move(data)),
         pipeline(std::move(views)),
@@ -385,7 +385,7 @@ const Batch* Loader::next() {
 
   const int64_t number = state.upcoming++;
   state.handed_out = number;
-  Slot& slot = state.slot_of(number);
+  State::Slot& slot = state.slot_of(number);
   const auto begin = std::chrono::steady_clock::now();
   if (state.workers.empty()) {
     for (int64_t row = slot.begin; row < slot.end; ++row) state.make_row(number, row, state.own_workspace);

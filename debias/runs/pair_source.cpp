@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* kNoLabels = "none";       // in the place of a column's name
 constexpr double kTableLossTemperature = 0.07;  // usual of losses whose negatives are many (MoCo, CLIP)
 
-PairSplit split_of(const std::string& name, const std::shared_ptr<const Dataset>& dataset, const Features& features) {
+PairSplit pair_split(const std::string& name, const std::shared_ptr<const Dataset>& dataset, const Features& features) {
   PairSplit split{features.values.contiguous(), {name, {}, features.labels, dataset->info().class_names}, {}};
   for (const int64_t index : features.indices) split.rows.names.push_back(dataset->source(index));
   split.image = [dataset, indices = features.indices](int64_t row) { return dataset->get(indices[static_cast<size_t>(row)]).image; };
@@ -168,7 +168,7 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
   DataWatch watch(recipe.verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   EvaluationCache cache(input, progress);
-  const auto split = [&](const std::string& name) { return split_of(name, dataset_of(input, name), cache.split(name)); };
+  const auto split = [&](const std::string& name) { return pair_split(name, dataset_of(input, name), cache.split(name)); };
   PairSource source;
   source.first = split(splits.first);
   if (!splits.second.empty()) source.second = split(splits.second);

@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-struct Rows {
+struct KnownRows {
   int64_t count = 0, dimensions = 0;
   std::vector<float> values;  // unit rows
   std::vector<int64_t> labels;
@@ -29,8 +29,8 @@ struct Rows {
   }
 };
 
-Rows known_rows(const LabelledEmbeddings& given) {
-  Rows rows{.dimensions = given.dimensions, .values = {}, .labels = {}, .classes = {}};
+KnownRows known_rows(const LabelledEmbeddings& given) {
+  KnownRows rows{.dimensions = given.dimensions, .values = {}, .labels = {}, .classes = {}};
   for (int64_t i = 0; i < given.rows; ++i) {
     const int64_t label = given.labels[static_cast<size_t>(i)];
     if (label == -1) continue;
@@ -47,7 +47,7 @@ Rows known_rows(const LabelledEmbeddings& given) {
   return rows;
 }
 
-void check(const Rows& rows, const EmbeddingStudyOptions& options) {
+void check(const KnownRows& rows, const EmbeddingStudyOptions& options) {
   if (rows.classes.size() < 2) {
     throw data_error("study: the labels name {} class{}; true negatives need at least two", rows.classes.size(),
                      rows.classes.size() == 1 ? "" : "es");
@@ -73,7 +73,7 @@ void check(const Rows& rows, const EmbeddingStudyOptions& options) {
   }
 }
 
-double share_of_class(const Rows& rows) {
+double share_of_class(const KnownRows& rows) {
   double pairs = 0;
   for (const auto& [label, members] : rows.classes) pairs += static_cast<double>(members.size()) * static_cast<double>(members.size() - 1);
   return pairs / (static_cast<double>(rows.count) * static_cast<double>(rows.count - 1));
@@ -87,7 +87,7 @@ struct AnchorTruth {
   double ranked = 0;                  // chance that one of its class is nearer than one of another; ties count half
 };
 
-AnchorTruth truth_of(const Rows& rows, int64_t row, double temperature) {
+AnchorTruth truth_of(const KnownRows& rows, int64_t row, double temperature) {
   AnchorTruth truth{.row = row, .exponentials = std::vector<double>(static_cast<size_t>(rows.count))};
   std::vector<double> own, others;
   for (int64_t j = 0; j < rows.count; ++j) {
@@ -106,7 +106,7 @@ AnchorTruth truth_of(const Rows& rows, int64_t row, double temperature) {
 }
 
 // Rows with another of their class, in a random order of which the first are taken.
-std::vector<int64_t> anchors_of(const Rows& rows, int64_t wanted, uint64_t seed) {
+std::vector<int64_t> anchors_of(const KnownRows& rows, int64_t wanted, uint64_t seed) {
   std::vector<int64_t> anchors;
   for (const int64_t row : permutation(rows.count, {.domain = RngDomain::kStudy, .seed = seed, .step = 9})) {
     if (rows.classes.at(rows.labels[static_cast<size_t>(row)]).size() > 1) anchors.push_back(row);
@@ -156,7 +156,7 @@ void draw_others(std::vector<int64_t>& order, int64_t row, int64_t wanted, Rando
 
 class EmbeddingRun {
  public:
-  EmbeddingRun(const Rows& rows, const EmbeddingStudyOptions& options, std::vector<EmbeddingSetting> settings)
+  EmbeddingRun(const KnownRows& rows, const EmbeddingStudyOptions& options, std::vector<EmbeddingSetting> settings)
       : rows_(rows), options_(options), settings_(std::move(settings)) {
     for (const auto& setting : settings_) {
       estimators_.emplace_back(setting.options, setting.negatives);
@@ -216,7 +216,7 @@ class EmbeddingRun {
     return {std::move(values), count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN()};
   }
 
-  const Rows& rows_;
+  const KnownRows& rows_;
   const EmbeddingStudyOptions& options_;
   std::vector<EmbeddingSetting> settings_;
   std::vector<AnchorEstimators> estimators_;
@@ -283,7 +283,7 @@ std::string recommendation(const std::vector<EmbeddingFigures>& settings) {
 }
 
 EmbeddingStudy study_embeddings(const LabelledEmbeddings& embeddings, const EmbeddingStudyOptions& options, const StudyRun& run) {
-  const Rows rows = known_rows(embeddings);
+  const KnownRows rows = known_rows(embeddings);
   check(rows, options);
   const std::vector<int64_t> anchors = anchors_of(rows, options.anchors, run.seed);
   const auto count = std::ssize(anchors);

@@ -43,7 +43,7 @@ class DataVerb : public testing::Test {
       const auto word = [](int value) { return std::string{'\0', '\0', static_cast<char>(value >> 8), static_cast<char>(value)}; };
       std::string images = word(0x803) + word(count) + word(28) + word(28), labels = word(0x801) + word(count);
       for (int i = 0; i < count; ++i) {
-        images += std::string(1, '\x55') + std::string(783, '\0');
+        images.append(1, '\x55').append(783, '\0');
         labels += static_cast<char>(i % 10);
       }
       put("mnist/" + prefix + "-images-idx3-ubyte", images);

@@ -1,0 +1,19 @@
+// The precompiled header of what does without torch: what most of those files need. Sources still name what they use.
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <nlohmann/json.hpp>
