@@ -16,9 +16,9 @@ enum class Packing : uint32_t { kNone = 0, kRuns8 = 1, kRuns4 = 2, kMasks = 3 };
 
 using Colour = std::array<uint8_t, 3>;
 
-class Bytes {  // little endian
+class BmpBytes {  // little endian
  public:
-  Bytes(std::span<const uint8_t> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+  BmpBytes(std::span<const uint8_t> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
 
   size_t size() const { return bytes_.size(); }
   FileError fault(const std::string& reason) const { return {path_, reason}; }
@@ -38,7 +38,7 @@ class Bytes {  // little endian
   const std::string& path_;
 };
 
-struct Header {
+struct BmpHeader {
   int64_t width = 0, height = 0;
   bool top_down = false;
   uint32_t bits = 0;
@@ -52,7 +52,7 @@ struct Header {
 
 constexpr size_t kFileHeader = 14, kShortHeader = 12, kLongHeader = 40;
 
-void read_palette(const Bytes& bytes, size_t at, size_t entry, uint32_t count, Header& header) {
+void read_palette(const BmpBytes& bytes, size_t at, size_t entry, uint32_t count, BmpHeader& header) {
   const uint32_t most = 1u << header.bits;
   if (count == 0) count = most;
   if (count > most) throw bytes.fault(fmt::format("corrupt BMP image: {} colours where {} bits distinguish {}", count, header.bits, most));
@@ -64,7 +64,7 @@ void read_palette(const Bytes& bytes, size_t at, size_t entry, uint32_t count, H
   }
 }
 
-void read_masks(const Bytes& bytes, size_t at, Header& header) {
+void read_masks(const BmpBytes& bytes, size_t at, BmpHeader& header) {
   for (size_t c = 0; c < 3; ++c) header.masks[c] = bytes.number(at + 4 * c, 4);
   if (header.masks == std::array<uint32_t, 3>{} && header.bits == 32) header.masks = {0xff0000, 0xff00, 0xff};
   for (const uint32_t mask : header.masks) {
@@ -75,8 +75,8 @@ void read_masks(const Bytes& bytes, size_t at, Header& header) {
   }
 }
 
-Header read_header(const Bytes& bytes, const std::string& path) {
-  Header header;
+BmpHeader read_header(const BmpBytes& bytes, const std::string& path) {
+  BmpHeader header;
   header.pixels_at = bytes.number(10, 4);
   const size_t size = bytes.number(kFileHeader, 4);
   const bool is_short = size == kShortHeader;
@@ -119,7 +119,7 @@ Header read_header(const Bytes& bytes, const std::string& path) {
 }
 
 // Palette indices row by row as they are stored, from runs of one colour (of two in turn with 4 bits), literal pixels and moves.
-std::vector<uint8_t> unpacked_runs(const Bytes& bytes, const Header& header) {
+std::vector<uint8_t> unpacked_runs(const BmpBytes& bytes, const BmpHeader& header) {
   const auto total = static_cast<size_t>(header.width * header.height), width = static_cast<size_t>(header.width);
   const bool halves = header.packing == Packing::kRuns4;
   std::vector<uint8_t> indices;
@@ -152,12 +152,12 @@ std::vector<uint8_t> unpacked_runs(const Bytes& bytes, const Header& header) {
   return indices;
 }
 
-const Colour& colour_of(const Bytes& bytes, const Header& header, uint32_t index) {
+const Colour& colour_of(const BmpBytes& bytes, const BmpHeader& header, uint32_t index) {
   if (index < header.palette.size()) return header.palette[index];
   throw bytes.fault(fmt::format("corrupt BMP image: colour {} of a palette of {}", index, header.palette.size()));
 }
 
-Colour colour_of_masks(const Header& header, uint32_t pixel) {
+Colour colour_of_masks(const BmpHeader& header, uint32_t pixel) {
   Colour colour{};
   for (size_t c = 0; c < 3; ++c) {
     const int shift = std::countr_zero(header.masks[c]);
@@ -166,7 +166,7 @@ Colour colour_of_masks(const Header& header, uint32_t pixel) {
   return colour;
 }
 
-Colour pixel_of_row(const Bytes& bytes, const Header& header, std::span<const uint8_t> row, size_t x) {
+Colour pixel_of_row(const BmpBytes& bytes, const BmpHeader& header, std::span<const uint8_t> row, size_t x) {
   if (header.bits <= 8) {
     const size_t bit = x * header.bits;
     return colour_of(bytes, header, row[bit / 8] >> (8 - header.bits - bit % 8) & ((1u << header.bits) - 1));
@@ -180,8 +180,8 @@ Colour pixel_of_row(const Bytes& bytes, const Header& header, std::span<const ui
 }  // namespace
 
 Image decode_bmp(std::span<const uint8_t> file, const std::string& path) {
-  const Bytes bytes(file, path);
-  const Header header = read_header(bytes, path);
+  const BmpBytes bytes(file, path);
+  const BmpHeader header = read_header(bytes, path);
   const auto height = static_cast<size_t>(header.height), width = static_cast<size_t>(header.width);
   const bool runs = header.packing == Packing::kRuns8 || header.packing == Packing::kRuns4;
   const std::vector<uint8_t> indices = runs ? unpacked_runs(bytes, header) : std::vector<uint8_t>();

@@ -26,15 +26,15 @@ struct Colours {
   std::array<std::array<int64_t, 3>, kCodes> sum{};  // of the pixels' values
 };
 
-using Box = std::vector<int>;  // codes
+using ColourBox = std::vector<int>;  // codes
 
-int spread(const Box& box, int channel) {
+int spread(const ColourBox& box, int channel) {
   const auto [least, most] =
       std::minmax_element(box.begin(), box.end(), [&](int a, int b) { return level(a, channel) < level(b, channel); });
   return level(*most, channel) - level(*least, channel);
 }
 
-int widest_channel(const Box& box) {
+int widest_channel(const ColourBox& box) {
   int widest = 0;
   for (int channel = 1; channel < 3; ++channel) {
     if (spread(box, channel) > spread(box, widest)) widest = channel;
@@ -43,7 +43,7 @@ int widest_channel(const Box& box) {
 }
 
 // Along its widest channel, with as many pixels on either side as may be.
-std::pair<Box, Box> halves(Box box, const Colours& colours) {
+std::pair<ColourBox, ColourBox> halves(ColourBox box, const Colours& colours) {
   const int channel = widest_channel(box);
   std::stable_sort(box.begin(), box.end(), [&](int a, int b) { return level(a, channel) < level(b, channel); });
   int64_t all = 0, below = 0;
@@ -51,18 +51,18 @@ std::pair<Box, Box> halves(Box box, const Colours& colours) {
   size_t cut = 0;
   while (cut + 1 < box.size() && (cut == 0 || 2 * below < all)) below += colours.count[static_cast<size_t>(box[cut++])];
   const auto middle = box.begin() + static_cast<std::ptrdiff_t>(cut);
-  return {Box(box.begin(), middle), Box(middle, box.end())};
+  return {ColourBox(box.begin(), middle), ColourBox(middle, box.end())};
 }
 
-std::vector<Box> boxes_of(const Colours& colours) {
-  Box all;
+std::vector<ColourBox> boxes_of(const Colours& colours) {
+  ColourBox all;
   for (int code = 0; code < kCodes; ++code) {
     if (colours.count[static_cast<size_t>(code)] > 0) all.push_back(code);
   }
-  std::vector<Box> boxes = {all};
+  std::vector<ColourBox> boxes = {all};
   while (boxes.size() < kColours) {
     const auto widest = std::max_element(
-        boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return spread(a, widest_channel(a)) < spread(b, widest_channel(b)); });
+        boxes.begin(), boxes.end(), [](const ColourBox& a, const ColourBox& b) { return spread(a, widest_channel(a)) < spread(b, widest_channel(b)); });
     if (widest->size() < 2) break;
     auto [below, above] = halves(std::move(*widest), colours);
     *widest = std::move(below);
@@ -86,7 +86,7 @@ Palette palette_of(const std::vector<Image>& images) {
     }
   }
   Palette palette;
-  const std::vector<Box> boxes = boxes_of(colours);
+  const std::vector<ColourBox> boxes = boxes_of(colours);
   for (size_t entry = 0; entry < boxes.size(); ++entry) {
     std::array<int64_t, 3> sum{};
     int64_t count = 0;

@@ -12,9 +12,9 @@ namespace debias {
 namespace {
 
 // Reads words and bytes from front to back.
-class Reader {
+class PnmReader {
  public:
-  Reader(std::span<const uint8_t> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+  PnmReader(std::span<const uint8_t> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
 
   std::span<const uint8_t> rest() const { return bytes_; }
   FileError fault(const std::string& reason) const { return {path_, reason}; }
@@ -52,7 +52,7 @@ class Reader {
   const std::string& path_;
 };
 
-struct Header {
+struct PnmHeader {
   bool plain = false, bitmap = false;
   int channels = 1;
   int64_t width = 0, height = 0, most = 1;
@@ -64,11 +64,11 @@ struct Header {
   }
 };
 
-Header read_header(Reader& reader, const std::string& path) {
+PnmHeader read_header(PnmReader& reader, const std::string& path) {
   constexpr int64_t kLongestSide = 1'000'000'000;
   reader.byte();
   const int kind = reader.byte() - '0';
-  Header header;
+  PnmHeader header;
   header.plain = kind <= 3;
   header.bitmap = kind == 1 || kind == 4;
   header.channels = kind == 3 || kind == 6 ? 3 : 1;
@@ -93,7 +93,7 @@ std::vector<uint8_t> scale_to_bytes(int64_t most) {
   return scaled;
 }
 
-std::vector<uint8_t> read_bits(Reader& reader, const Header& header) {
+std::vector<uint8_t> read_bits(PnmReader& reader, const PnmHeader& header) {
   std::vector<uint8_t> samples;
   samples.reserve(static_cast<size_t>(header.samples()));
   for (int64_t y = 0; y < header.height; ++y) {
@@ -113,7 +113,7 @@ std::vector<uint8_t> read_bits(Reader& reader, const Header& header) {
   return samples;
 }
 
-std::vector<uint8_t> read_samples(Reader& reader, const Header& header) {
+std::vector<uint8_t> read_samples(PnmReader& reader, const PnmHeader& header) {
   const auto count = static_cast<size_t>(header.samples());
   if (!header.plain && header.most == 255) return {reader.rest().begin(), reader.rest().begin() + static_cast<ptrdiff_t>(count)};
   const std::vector<uint8_t> scaled = scale_to_bytes(header.most);
@@ -129,8 +129,8 @@ std::vector<uint8_t> read_samples(Reader& reader, const Header& header) {
 }  // namespace
 
 Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path) {
-  Reader reader(bytes, path);
-  const Header header = read_header(reader, path);
+  PnmReader reader(bytes, path);
+  const PnmHeader header = read_header(reader, path);
   std::vector<uint8_t> samples = header.bitmap ? read_bits(reader, header) : read_samples(reader, header);
   Image image{static_cast<int>(header.height), static_cast<int>(header.width), 3, {}};
   if (header.channels == 3) {

@@ -19,14 +19,14 @@
 namespace debias {
 namespace {
 
-struct Source {
+struct TiffSource {
   std::span<const uint8_t> bytes;
   size_t at = 0;
   char fault[256] = "";  // the first
 };
 
 tmsize_t on_read(thandle_t handle, void* to, tmsize_t size) {
-  Source& source = *static_cast<Source*>(handle);
+  TiffSource& source = *static_cast<TiffSource*>(handle);
   const size_t begin = std::min(source.at, source.bytes.size());
   const size_t count = std::min(static_cast<size_t>(std::max<tmsize_t>(size, 0)), source.bytes.size() - begin);
   if (count > 0) std::memcpy(to, source.bytes.data() + begin, count);
@@ -35,14 +35,14 @@ tmsize_t on_read(thandle_t handle, void* to, tmsize_t size) {
 }
 tmsize_t on_write(thandle_t, void*, tmsize_t) { return 0; }
 toff_t on_seek(thandle_t handle, toff_t to, int whence) {
-  Source& source = *static_cast<Source*>(handle);
+  TiffSource& source = *static_cast<TiffSource*>(handle);
   source.at = to + (whence == SEEK_SET ? 0 : whence == SEEK_CUR ? source.at : source.bytes.size());
   return source.at;
 }
 int on_close(thandle_t) { return 0; }
-toff_t on_size(thandle_t handle) { return static_cast<Source*>(handle)->bytes.size(); }
+toff_t on_size(thandle_t handle) { return static_cast<TiffSource*>(handle)->bytes.size(); }
 int on_map(thandle_t handle, void** base, toff_t* size) {
-  const Source& source = *static_cast<Source*>(handle);
+  const TiffSource& source = *static_cast<TiffSource*>(handle);
   *base = const_cast<uint8_t*>(source.bytes.data());
   *size = source.bytes.size();
   return 1;
@@ -50,7 +50,7 @@ int on_map(thandle_t handle, void** base, toff_t* size) {
 void on_unmap(thandle_t, void*, toff_t) {}
 
 int on_error(TIFF*, void* user, const char*, const char* format, va_list values) {
-  Source& source = *static_cast<Source*>(user);
+  TiffSource& source = *static_cast<TiffSource*>(user);
   if (source.fault[0] == '\0') std::vsnprintf(source.fault, sizeof source.fault, format, values);
   return 1;
 }
@@ -68,7 +68,7 @@ bool costs_pixels(std::string_view warning) {
 
 // Unknown tags and the like leave the pixels intact; what libjpeg warns of does not.
 int on_warning(TIFF* file, void* user, const char* module, const char* format, va_list values) {
-  char text[sizeof(Source::fault)];
+  char text[sizeof(TiffSource::fault)];
   va_list again;
   va_copy(again, values);
   std::vsnprintf(text, sizeof text, format, again);
@@ -79,7 +79,7 @@ int on_warning(TIFF* file, void* user, const char* module, const char* format, v
 
 using File = std::unique_ptr<TIFF, decltype(&TIFFClose)>;
 
-File open_file(Source& source) {
+File open_file(TiffSource& source) {
   constexpr tmsize_t kMostMemoryAtOnce = tmsize_t{1} << 29;  // bytes
   const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(), TIFFOpenOptionsFree);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMostMemoryAtOnce);
@@ -122,9 +122,9 @@ uint16_t colours_of(uint16_t interpretation) {
   }
 }
 
-class Decoder {
+class TiffDecoder {
  public:
-  Decoder(std::span<const uint8_t> bytes, const std::string& path) : path_(path), source_{bytes}, file_(open_file(source_)) {
+  TiffDecoder(std::span<const uint8_t> bytes, const std::string& path) : path_(path), source_{bytes}, file_(open_file(source_)) {
     if (file_ == nullptr || source_.fault[0] != '\0') throw damaged();
   }
 
@@ -278,7 +278,7 @@ class Decoder {
   }
 
   const std::string& path_;
-  Source source_;
+  TiffSource source_;
   File file_;
   Layout layout_;
   uint16_t interpretation_ = PHOTOMETRIC_MINISBLACK;
@@ -289,6 +289,6 @@ class Decoder {
 
 }  // namespace
 
-Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path) { return Decoder(bytes, path).decode(); }
+Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path) { return TiffDecoder(bytes, path).decode(); }
 
 }  // namespace debias
