@@ -3,8 +3,8 @@
 # The folder, a prefix, has usr/ (what the packages hold; links, pkg-config's and CMake's files and the loader's paths are relative, so that it
 # may be moved), compiler/ (g++ with the C library's headers, if the machine has none; apart, since the headers of libraries are looked through
 # before the compiler's own), bin/ (the tools of both, for PATH), packages/ (as they came) and `requested`, the names that were asked for.
-# build/prefix is a link to it, which cmake/Dependencies.cmake and the Makefile read. In a bundle the prefix is build/packages.tar.xz until the
-# first call, then the folder build/prefix. Functions use root, say and stop of the script that reads this, and set prefix and work.
+# build/prefix is a link to it, which cmake/Dependencies.cmake and the Makefile read. A bundle has the folder itself, called build/packages until
+# the first call has looked at the machine. Functions use root, say and stop of the script that reads this, and set prefix and work.
 
 multiarch="$(uname -m)-linux-gnu"
 # What every machine with a compiler has. Unpacked beside the machine's own, a second C library would end every program that finds it.
@@ -39,8 +39,11 @@ choose_prefix() {
     prefix=$(realpath "$link")
   elif [ -L "$link" ]; then
     stop "the folder $(readlink "$link") that --prefix made is gone; scripts/bootstrap.sh --prefix DIR makes another, rm build/prefix does without"
-  elif [ -f "$root/build/packages.tar.xz" ]; then
-    unpack_bundle
+  elif [ -f "$root/build/packages/bundle" ]; then
+    check_machine "$root/build/packages/machine"
+    link_tools "$root/build/packages" needed
+    mv -T "$root/build/packages" "$link"
+    prefix=$link
   fi
   [ -n "$prefix" ] || return 0
   PATH="$prefix/bin:$PATH"
@@ -175,7 +178,8 @@ correct_loading() {
 link_tools() {
   local folder=$1 tool outdated=""
   [ "${2:-}" != needed ] || outdated=$(outdated_tools)
-  mkdir -p "$folder/bin"
+  rm -rf "$folder/bin"
+  mkdir "$folder/bin"
   for tool in "${prefix_tools[@]}"; do
     [ -e "$folder/usr/bin/$tool" ] || continue
     [ "${2:-}" != needed ] || ! command -v "$tool" >/dev/null || [[ $tool =~ ^(cmake|ctest|cpack)$ && " $outdated " == *cmake* ]] || continue
@@ -261,67 +265,52 @@ remember_prefix() {
 check_machine() {
   local architecture needed found
   read -r architecture needed <"$1"
-  [ "$architecture" = "$(uname -m)" ] || stop "the packages of this bundle are for $architecture, this machine is $(uname -m); make a bundle on such a machine"
+  [ "$architecture" = "$(uname -m)" ] || stop "the packages of this bundle are for $architecture, this machine is $(uname -m); make a bundle on such a machine, or rm -r build/packages"
   found=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //' || true)
   [ -n "$found" ] && ! older "$found" "$needed" ||
-    stop "the packages of this bundle need glibc $needed or newer, this machine has ${found:-another C library}; make a bundle on the older system"
+    stop "the packages of this bundle need glibc $needed or newer, this machine has ${found:-another C library}; make a bundle on a system as old, or rm -r build/packages"
 }
 
-unpack_bundle() {
-  local archive="$root/build/packages.tar.xz"
-  check_machine "$root/build/machine"
-  command -v xz >/dev/null || stop "there is no xz here, which build/packages.tar.xz needs; unpack it elsewhere, into build/prefix"
-  say "unpacking build/packages.tar.xz into build/prefix"
-  begin_work "$root/build"
-  mkdir "$work/prefix"
-  tar -xJf "$archive" -C "$work/prefix" 2>"$work/log" || stop "build/packages.tar.xz cannot be unpacked: $(tail -n 1 "$work/log")"
-  link_tools "$work/prefix" needed
-  mv -T "$work/prefix" "$root/build/prefix"
-  end_work
-  prefix="$root/build/prefix"
-}
-
-# Writes the file $1: an archive of HEAD, and in its folder build/ the packages $2... with all that they take.
+# Writes the file $1, a compressed archive: the source of HEAD, and in its folder build/ the packages $2... with all that they take.
 write_bundle() {
-  local file=$1 folder name version glibc start=$SECONDS
+  local file=$1 folder name version glibc tree xz start=$SECONDS
   shift
   [ ! -d "$file" ] || stop "--bundle $file is a folder; name a file, such as $file/debias.tar"
   folder=$(realpath -m -- "$(dirname "$file")")
   [ -d "$folder" ] || stop "--bundle $file: there is no folder $folder; make it first"
   need_apt --bundle "$@"
-  command -v xz >/dev/null || stop "--bundle compresses with xz, which is not here; install xz-utils"
   git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || stop "--bundle takes the source from git, and $root is no checkout; clone the repository"
   [ -z "$(git -C "$root" status --porcelain -uno)" ] || say "changes that are not committed are left out"
   version=$(sed -nE 's/^project\(debias VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt")
   name=debias-$version
   begin_work "$folder"
+  tree="$work/$name/build/packages"
+  mkdir -p "$work/$name/build"
+  git -C "$root" archive HEAD | tar -x -C "$work/$name"
   : >"$work/nothing"
   begin_apt "$work/nothing"
-  make_folder "$work/prefix" alone "$@"
-  rm -rf "$work/prefix/packages" "$work/prefix/usr/share/doc-base"
-  # A static library is not linked where there is a shared one.
-  find "$work/prefix/usr/lib" -name '*.a' | while read -r library; do [ ! -e "${library%.a}.so" ] || rm "$library"; done
-  printf '%s\n' "$@" >"$work/prefix/requested"
-  sed 's/ .*//' "$work/usr.list" >"$work/prefix/bundle"
-  mkdir -p "$work/tar/$name/build"
-  git -C "$root" archive HEAD | tar -x -C "$work/tar/$name"
-  glibc=$(find "$work/prefix/usr/bin" "$work/prefix/usr/lib" -type f -print0 | xargs -0 grep -haoE 'GLIBC_2\.[0-9]+' | sort -uV | tail -n 1)
-  echo "$(uname -m) ${glibc#GLIBC_}" >"$work/tar/$name/build/machine"
-  say "compressing $(du -sh "$work/prefix" | cut -f 1) of packages"
-  tar -C "$work/prefix" --owner=0 --group=0 --numeric-owner --sort=name -c . | xz -T0 >"$work/tar/$name/build/packages.tar.xz"
-  cat >"$work/tar/$name/OFFLINE.txt" <<END
+  make_folder "$tree" alone "$@" xz-utils
+  xz=$(command -v xz || echo "$tree/usr/bin/xz")
+  rm -rf "$tree"/{packages,usr/src,usr/share/zsh}
+  find "$tree/usr/lib" -name '*.a' | while read -r library; do [ ! -e "${library%.a}.so" ] || rm "$library"; done  # the shared one is linked
+  printf '%s\n' "$@" >"$tree/requested"
+  sed 's/ .*//' "$work/usr.list" >"$tree/bundle"
+  glibc=$(find "$tree/usr/bin" "$tree/usr/lib" -type f -print0 | xargs -0 grep -haoE 'GLIBC_2\.[0-9]+' | sort -uV | tail -n 1)
+  echo "$(uname -m) ${glibc#GLIBC_}" >"$tree/machine"
+  cat >"$work/$name/OFFLINE.txt" <<END
 debias $version, commit $(git -C "$root" rev-parse HEAD), with the packages that it is built with, for machines without root and without a network:
 
-  $(uname -m), glibc ${glibc#GLIBC_} or newer, with make, xz, python3, g++ 12 or newer, and a Python environment with torch $torch_version or ${also_versions// /, }
+  $(uname -m), glibc ${glibc#GLIBC_} or newer, with make, g++ 12 or newer, python3, and a Python environment with torch $torch_version or ${also_versions// /, }
 
   make build LIBTORCH=\$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))')
   build/release/bin/debias --version
 
-Nothing is written outside this folder. build/packages.tar.xz holds the packages of Debian or Ubuntu, which build/prefix/bundle lists once it is
-unpacked, and their licences in build/prefix/usr/share/doc. docs/install.md says more.
+Nothing is written outside this folder. The packages are unpacked in build/packages, which the first call renames to build/prefix: the file bundle
+lists them, and usr/share/doc has their licences. docs/install.md says more.
 END
-  tar -C "$work/tar" --owner=0 --group=0 --numeric-owner -cf "$work/bundle.tar" "$name"
-  mv -fT "$work/bundle.tar" "$file"
+  say "compressing $(du -sh "$work/$name" | cut -f 1)"
+  tar -C "$work" --owner=0 --group=0 --numeric-owner --sort=name -c "$name" | "$xz" -T0 >"$work/bundle"
+  mv -fT "$work/bundle" "$file"
   end_work
   say "$file: $(du -m --apparent-size "$file" | cut -f 1) MB, $((SECONDS - start)) s; where there is no network: tar xf $(basename "$file") && cd $name && make build LIBTORCH=DIR (OFFLINE.txt)"
 }
