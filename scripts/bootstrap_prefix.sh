@@ -139,6 +139,17 @@ correct_links() {
   find "$tree" -xtype l -delete
 }
 
+# Debian's compiler looks through include/MULTIARCH of /usr by itself; of folder $1 its headers are found in include/.
+join_headers() {
+  local headers="$1/usr/include" file
+  [ -d "$headers/$multiarch" ] || return 0
+  while IFS= read -r file; do
+    [ ! -e "$headers/$file" ] || continue
+    mkdir -p "$(dirname "$headers/$file")"
+    ln -sr "$headers/$multiarch/$file" "$headers/$file"
+  done < <(find "$headers/$multiarch" ! -type d -printf '%P\n')
+}
+
 # Files of pkg-config, of CMake and of the linker in folder $1 that name /usr.
 correct_texts() {
   local tree=$1 file up
@@ -214,6 +225,7 @@ make_folder() {
   say "unpacking and correcting them"
   unpack "$folder" "$folder/packages" "$work/usr.list"
   correct_links "$folder" "$alone"
+  join_headers "$folder"
   correct_texts "$folder"
   patchelf=$(command -v patchelf || echo "$folder/usr/bin/patchelf")
   "$patchelf" --version >/dev/null 2>&1 || stop "$patchelf does not run, with which the loader's paths are corrected"
