@@ -16,7 +16,7 @@ unwanted=(./etc ./var ./boot ./usr/share/man ./usr/share/locale ./usr/share/info
 
 older() { ! printf '%s\n%s\n' "$2" "$1" | sort -CV; }  # whether version $1 is older than $2
 # The line of a log of apt's that says what was wrong.
-apt_reason() { { grep -m 1 '^E:' "$1" || tail -n 1 "$1"; } | cut -c 1-200; }
+apt_reason() { { grep -m 1 '^E:' "$1" || grep -m 1 '^W:' "$1" || tail -n 1 "$1"; } | cut -c 1-200; }
 in_prefix() { [ -n "$prefix" ] && [ -z "$prefix_is_stale" ] && grep -qxF -- "$1" "$prefix/requested" 2>/dev/null; }
 # The folder $1 that files are written into before they get their name; it is removed however this script ends.
 begin_work() {
@@ -34,6 +34,7 @@ choose_prefix() {
     [[ $prefix =~ ^/[A-Za-z0-9._+~/-]*[A-Za-z0-9._+~-]$ ]] ||
       stop "--prefix $1: compilers and the loader read the name $prefix, which may have letters, digits and ._+~- only; name another folder"
     [ ! -e "$prefix" ] || [ -d "$prefix" ] || stop "--prefix $1 is a file; name a new folder"
+    [ ! -e "$link/bundle" ] || [ "$prefix" = "$(realpath "$link")" ] || stop "build/prefix is the one of a bundle; rm -r build/prefix, then --prefix $1"
     [ -z "$(ls -A "$prefix" 2>/dev/null)" ] || [ -f "$prefix/requested" ] || stop "--prefix $1 has files of something else; name a new folder"
   elif [ -d "$link" ]; then
     prefix=$(realpath "$link")
@@ -78,8 +79,11 @@ begin_apt() {
   { cat "$1"; printf '\nPackage: debias-machine\nStatus: install ok installed\nArchitecture: %s\nVersion: 1\nMaintainer: none\nProvides: %s\nDescription: .\n' \
     "$(dpkg --print-architecture)" "${provided#, }"; } >"$work/apt/status.libraries"
   apt=(-q -o Dir::State="$work/apt" -o Dir::State::status="$work/apt/status" -o Dir::Cache="$work/apt" -o Dir::Cache::Archives="$work/apt/none"
-    -o APT::Sandbox::User=root -o APT::Update::Error-Mode=any)
-  apt-get "${apt[@]}" update >"$log" 2>&1 || stop "apt-get update failed, which --prefix and --bundle need a network for: $(apt_reason "$log")"
+    -o APT::Sandbox::User=root)
+  # One list that is not to be had, of a source that is not Debian's, need not matter.
+  apt-get "${apt[@]}" update >"$log" 2>&1 || true
+  compgen -G "$work/apt/lists/*Packages*" >/dev/null ||
+    stop "apt-get update brought no lists of packages; check the network and /etc/apt/sources.list*: $(apt_reason "$log")"
 }
 
 # Writes the packages that $2... take and that are not installed to file $1: a line NAME_VERSION_ARCHITECTURE.deb BYTES each.
@@ -201,8 +205,9 @@ link_tools() {
   for tool in g++ gcc; do
     cat >"$folder/bin/$tool" <<END
 #!/bin/sh
-# $tool of the packages here, with the C library's headers beside it.
-c=\$(dirname "\$(readlink -f "\$0")")/../compiler/usr
+# $tool of the packages here, with the C library's headers beside it; programs find its libraries, such as OpenMP's, after all others.
+c=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")/compiler/usr
+case " \$* " in *" -o "*) set -- "\$@" -Wl,-rpath,"\$c/lib/$multiarch" ;; esac
 exec "\$c/bin/$tool" -B"\$c/bin" -idirafter "\$c/include/$multiarch" -idirafter "\$c/include" "\$@"
 END
     chmod +x "$folder/bin/$tool"
@@ -261,7 +266,7 @@ fill_prefix() {
   link_tools "$work/new"
   printf '%s\n' "${requested[@]}" >"$work/new/requested"
   [ ! -e "$prefix" ] || mv -T "$prefix" "$work/old" || stop "--prefix $prefix: the folder cannot be replaced; name a new one"
-  mv -T "$work/new" "$prefix"
+  mv -T "$work/new" "$prefix" || { [ ! -e "$work/old" ] || mv -T "$work/old" "$prefix"; stop "--prefix $prefix: the folder cannot be made; name another"; }
   end_work
   remember_prefix
   hash -r
@@ -307,12 +312,14 @@ write_bundle() {
   find "$tree/usr/lib" -name '*.a' | while read -r library; do [ ! -e "${library%.a}.so" ] || rm "$library"; done  # the shared one is linked
   printf '%s\n' "$@" >"$tree/requested"
   sed 's/ .*//' "$work/usr.list" >"$tree/bundle"
-  glibc=$(find "$tree/usr/bin" "$tree/usr/lib" -type f -print0 | xargs -0 grep -haoE 'GLIBC_2\.[0-9]+' | sort -uV | tail -n 1)
-  echo "$(uname -m) ${glibc#GLIBC_}" >"$tree/machine"
+  # Names of symbols say which C library is needed.
+  glibc=$(find "$tree/usr/bin" "$tree/usr/lib" -type f -print0 | { xargs -0 grep -haoE 'GLIBC_2\.[0-9]+' || true; } | sort -uV | tail -n 1)
+  glibc=${glibc#GLIBC_}
+  echo "$(uname -m) ${glibc:=2.17}" >"$tree/machine"
   cat >"$work/$name/OFFLINE.txt" <<END
 debias $version, commit $(git -C "$root" rev-parse HEAD), with the packages that it is built with, for machines without root and without a network:
 
-  $(uname -m), glibc ${glibc#GLIBC_} or newer, with make, g++ 12 or newer, python3, and a Python environment with torch $torch_version or ${also_versions// /, }
+  $(uname -m), glibc $glibc or newer, with make, g++ 12 or newer, python3, and a Python environment with torch $torch_version or ${also_versions// /, }
 
   make build LIBTORCH=\$(python3 -c 'import torch, os; print(os.path.dirname(torch.__file__))')
   build/release/bin/debias --version
