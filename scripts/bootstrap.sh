@@ -199,7 +199,7 @@ while [ $# -gt 0 ]; do
     --lint) tools+=(clang-format-14 clang-tidy-14) ;;
     --python) python=yes ;;
     --site) python=yes tools+=(doxygen) libraries+=(libjs-katex) ;;
-    --rl) libraries+=(libmujoco-dev libegl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
+    --rl) libraries+=(libmujoco-dev libegl-dev libopengl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
     --cuda | --cpu) devices=${1#--} ;;
     --prefix | --bundle)
       [ -n "${2:-}" ] && [[ $2 != -* ]] || stop "$1 takes a name, found '${2:-}'; usage: $usage"

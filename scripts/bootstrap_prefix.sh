@@ -271,6 +271,8 @@ fill_prefix() {
   remember_prefix
   hash -r
   say "packages in $prefix: $(du -sh "$prefix" | cut -f 1), $((SECONDS - start)) s; commands besides make take: export PATH=$prefix/bin:\$PATH"
+  [ ! -e "$prefix/usr/share/glvnd/egl_vendor.d" ] ||
+    say "drawing takes: export __EGL_VENDOR_LIBRARY_DIRS=$prefix/usr/share/glvnd/egl_vendor.d LIBGL_DRIVERS_PATH=$prefix/usr/lib/$multiarch/dri"
 }
 
 remember_prefix() {
