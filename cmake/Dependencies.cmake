@@ -22,6 +22,10 @@ find_package(Threads REQUIRED)
 set(LibTorch_ALSO 2.11.0)  # LIBTORCH may name it in the place of the next
 find_package(LibTorch 2.15.0 REQUIRED)
 find_package(yaml-cpp REQUIRED)
+if(NOT TARGET yaml-cpp)  # its name from version 0.8 on
+  add_library(yaml-cpp INTERFACE IMPORTED)
+  target_link_libraries(yaml-cpp INTERFACE yaml-cpp::yaml-cpp)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
 find_package(ZLIB REQUIRED)
