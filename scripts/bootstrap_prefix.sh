@@ -333,5 +333,5 @@ END
   tar -C "$work" --owner=0 --group=0 --numeric-owner --sort=name -c "$name" | "$xz" -T0 >"$work/bundle"
   mv -fT "$work/bundle" "$file"
   end_work
-  say "$file: $(du -m --apparent-size "$file" | cut -f 1) MB, $((SECONDS - start)) s; where there is no network: tar xf $(basename "$file") && cd $name && make build LIBTORCH=DIR (OFFLINE.txt)"
+  say "$file: $((($(stat -c %s "$file") + 500000) / 1000000)) MB, $((SECONDS - start)) s; where there is no network: tar xf $(basename "$file") && cd $name && make build LIBTORCH=DIR (OFFLINE.txt)"
 }
