@@ -12,6 +12,7 @@ if(EXISTS "${DEBIAS_PREFIX}/usr")
   list(PREPEND CMAKE_PREFIX_PATH "${DEBIAS_PREFIX}/usr")
   set(ENV{PKG_CONFIG_PATH} "${_libraries}/pkgconfig:${DEBIAS_PREFIX}/usr/share/pkgconfig:$ENV{PKG_CONFIG_PATH}")
   if(PROJECT_NAME STREQUAL "debias")
+    include_directories(SYSTEM "${DEBIAS_PREFIX}/usr/include")  # which every source sees, as it does /usr/include
     add_link_options(-Wl,-rpath,${_libraries})  # installed programs keep it, unlike the paths that CMake adds
   endif()
 else()

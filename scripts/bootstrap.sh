@@ -15,6 +15,7 @@ export LC_ALL=C
 
 torch_version=$("$(dirname "${BASH_SOURCE[0]}")/torch_version.sh")
 torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)  # libtorch_cpu.so links the last two
+nccl_wheel=nvidia-cuda-crt==13.2.86  # headers for libdebias_nccl that torch does not ask for
 torch_download="553 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
 cuda_download="some 2.6 GB"
@@ -157,7 +158,7 @@ download_torch() {
   local pip=(python3 -m pip) target start=$SECONDS free fault quiet=() needed_kb=$torch_unpacked_kb size=$torch_download wheels=(--no-deps "${torch_wheels[@]}")
   target=$(torch_cache)
   if [ "$devices" = cuda ]; then
-    needed_kb=$cuda_unpacked_kb size=$cuda_download wheels=("${torch_wheels[0]}")
+    needed_kb=$cuda_unpacked_kb size=$cuda_download wheels=("${torch_wheels[0]}" "$nccl_wheel")
   fi
   [ "$(uname -m)" = x86_64 ] || stop "the wheel to download is for x86_64 and this is $(uname -m); set LIBTORCH to a libtorch $torch_version for it"
   mkdir -p "$cache" || stop "cannot make the folder $cache"
