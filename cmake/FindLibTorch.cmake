@@ -56,6 +56,9 @@ if(LibTorch_VERSION AND NOT LibTorch_VERSION VERSION_EQUAL LibTorch_FIND_VERSION
 endif()
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
+  # NVIDIA's wheels lie beside torch's in an environment.
+  file(GLOB _wheels LIST_DIRECTORIES TRUE "${LibTorch_FOLDER}/../nvidia/*/lib")
+  list(TRANSFORM _wheels PREPEND "-Wl,-rpath-link,")
   # Named by the version, so that another one compiles everything again: the headers may be older than the objects.
   set(_links "${CMAKE_BINARY_DIR}/libtorch_include/${LibTorch_VERSION}")
   file(MAKE_DIRECTORY "${_links}")
@@ -69,5 +72,5 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     INTERFACE_COMPILE_OPTIONS "-fopenmp"
     # libtorch_cpu registers its kernels when it is loaded, and torch's own OpenMP runtime must be the only one.
     INTERFACE_LINK_LIBRARIES "-Wl,--no-as-needed;${LibTorch_CPU};-Wl,--as-needed;${LibTorch_C10};${LibTorch_GOMP}"
-    INTERFACE_LINK_OPTIONS "-Wl,-rpath,${LibTorch_FOLDER}/lib;-Wl,-rpath-link,${LibTorch_FOLDER}/lib;-Wl,-rpath-link,${LibTorch_FOLDER}/../nvidia/cu13/lib")
+    INTERFACE_LINK_OPTIONS "-Wl,-rpath,${LibTorch_FOLDER}/lib;-Wl,-rpath-link,${LibTorch_FOLDER}/lib;${_wheels}")
 endif()

@@ -12,6 +12,10 @@ find_path(Nccl_CUDA_INCLUDE_DIR cusolverDn.h NO_DEFAULT_PATH NO_CACHE
           PATHS "${CUDA_HOME}/include" "$ENV{CUDA_HOME}/include" "${_wheels}/cu13/include" /usr/local/cuda/include)
 find_path(Nccl_INCLUDE_DIR nccl.h NO_DEFAULT_PATH NO_CACHE
           PATHS "${NCCL_HOME}/include" "$ENV{NCCL_HOME}/include" "${_wheels}/nccl/include" "${Nccl_CUDA_INCLUDE_DIR}" /usr/include)
+# cuda_runtime.h and cuda_fp16.h include them; their wheels are not among those that torch asks for.
+set(_cuda_folders HINTS "${Nccl_CUDA_INCLUDE_DIR}" "${Nccl_CUDA_INCLUDE_DIR}/cccl" PATHS /usr/local/cuda/include /usr/local/cuda/include/cccl)
+find_path(Nccl_CRT_INCLUDE_DIR crt/host_config.h ${_cuda_folders} NO_CACHE)
+find_path(Nccl_CCCL_INCLUDE_DIR nv/target ${_cuda_folders} NO_CACHE)
 
 set(Nccl_VERSION "")
 if(Nccl_INCLUDE_DIR)
@@ -36,6 +40,13 @@ if(NOT Nccl_TORCH_CUDA OR NOT Nccl_C10_CUDA)
   set(Nccl_MISSING "this libtorch has no CUDA libraries: ${_whole_torch}")
 elseif(NOT Nccl_CUDA_INCLUDE_DIR)
   set(Nccl_MISSING "CUDA's headers are not found: set CUDA_HOME")
+elseif(NOT Nccl_CRT_INCLUDE_DIR OR NOT Nccl_CCCL_INCLUDE_DIR)
+  set(_release "")
+  if(EXISTS "${LibTorch_FOLDER}/version.py")
+    file(STRINGS "${LibTorch_FOLDER}/version.py" _line REGEX "^cuda.*'[0-9]+\\.[0-9]+'" LIMIT_COUNT 1)
+    string(REGEX REPLACE ".*'([0-9.]+)'.*" "==\\1.*" _release "${_line}")
+  endif()
+  set(Nccl_MISSING "crt/host_config.h and nv/target of CUDA are not both found: pip install 'nvidia-cuda-crt${_release}' 'nvidia-cuda-cccl${_release}' into torch's environment, or set CUDA_HOME")
 elseif(NOT Nccl_INCLUDE_DIR)
   set(Nccl_MISSING "nccl.h is not found: set NCCL_HOME")
 elseif(_expected STREQUAL "")
@@ -52,6 +63,7 @@ find_package_handle_standard_args(Nccl REQUIRED_VARS Nccl_INCLUDE_DIR Nccl_COMPL
 if(Nccl_FOUND AND NOT TARGET Nccl::TorchGroups)
   add_library(Nccl::TorchGroups INTERFACE IMPORTED)
   set_target_properties(Nccl::TorchGroups PROPERTIES
-                        INTERFACE_INCLUDE_DIRECTORIES "${Nccl_INCLUDE_DIR};${Nccl_CUDA_INCLUDE_DIR}"
+                        INTERFACE_INCLUDE_DIRECTORIES
+                        "${Nccl_INCLUDE_DIR};${Nccl_CUDA_INCLUDE_DIR};${Nccl_CRT_INCLUDE_DIR};${Nccl_CCCL_INCLUDE_DIR}"
                         INTERFACE_LINK_LIBRARIES "${Nccl_TORCH_CUDA};${Nccl_C10_CUDA}")
 endif()

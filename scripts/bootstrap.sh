@@ -1,26 +1,31 @@
 #!/usr/bin/env bash
-# scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu]: installs what the build needs and this
-# machine lacks, on Debian 12 or Ubuntu 24.04.
+# scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu] [--prefix DIR | --bundle FILE]: installs what the build needs
+# and this machine lacks, on Debian 12 or Ubuntu 24.04.
 #
 # Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy 14, --python
 # the means to make a virtual environment, --site the same, Doxygen and KaTeX, which the site is made with, --rl MuJoCo and an OpenGL that draws
 # without a display (170 MB). libtorch is, in this order: the folder LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
 # Where an NVIDIA driver is loaded, or with --cuda, it has to be the whole of torch, with the libraries that CUDA devices need; --cpu does
 # without them. The last choice is remembered in build/device-choice.
+# --prefix needs neither root nor sudo: the packages are unpacked into the folder DIR. The link build/prefix remembers it: later calls and builds
+# use it as well. --bundle writes the file FILE for a machine without a network: the source and the packages, without libtorch and a compiler.
 # With nothing missing it only says so. Where it cannot go on it stops with one line that says what to do.
 set -euo pipefail
 export LC_ALL=C
 
 torch_version=$("$(dirname "${BASH_SOURCE[0]}")/torch_version.sh")
 torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)  # libtorch_cpu.so links the last two
+nccl_wheel=nvidia-cuda-crt==13.2.86  # headers for libdebias_nccl that torch does not ask for
 torch_download="553 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
 cuda_download="some 2.6 GB"
 cuda_unpacked_kb=9000000
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+also_versions=$("$root/scripts/torch_version.sh" --also)
 
 say() { printf 'bootstrap: %s\n' "$*"; }
 stop() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
+. "$root/scripts/bootstrap_prefix.sh"
 
 # Linux, or Windows' subsystem for Linux.
 driver_is_loaded() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
@@ -65,9 +70,10 @@ torch_cache() {
 
 find_torch() {
   torch=""
-  local folder fault
+  local folder fault also=()
+  [ -z "$prefix" ] || also=("$also_versions")  # what LIBTORCH named last time: another may not be to be had
   if [ -n "${LIBTORCH:-}" ]; then
-    fault=$(torch_fault "$LIBTORCH" "$("$root/scripts/torch_version.sh" --also)")
+    fault=$(torch_fault "$LIBTORCH" "$also_versions")
     [ -z "$fault" ] || stop "LIBTORCH=$LIBTORCH: $fault; name the folder that holds include/ and lib/, or unset LIBTORCH"
     torch=$(realpath "$LIBTORCH")
     return
@@ -76,7 +82,7 @@ find_torch() {
   of_python='import importlib.util as u; s = u.find_spec("torch"); print((s and s.submodule_search_locations or [""])[0])'
   for folder in "$root/build/libtorch" "@python" "$(torch_cache)/torch"; do
     [ "$folder" != "@python" ] || folder=$(python3 -c "$of_python" 2>/dev/null || true)
-    if [ -n "$folder" ] && [ -z "$(torch_fault "$folder")" ]; then
+    if [ -n "$folder" ] && [ -z "$(torch_fault "$folder" "${also[@]}")" ]; then
       torch=$(realpath "$folder")
       return
     fi
@@ -103,12 +109,14 @@ missing_packages() {
   for tool in g++ make cmake ninja:ninja-build ccache pkg-config python3 "$@"; do
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
-  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev \
-    zlib1g-dev libssl-dev libprotobuf-dev libboost-math-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev "${libraries[@]}"; do
-    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  [ -z "$prefix" ] || outdated_tools
+  for package in "${libraries[@]}"; do
+    in_prefix "$package" || dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
   # Debian's python3 has neither pip nor the means to make an environment with one.
-  if { [ -n "$python" ] || { [ -z "$torch" ] && ! python3 -c 'import pip' 2>/dev/null; }; } && ! python3 -c 'import ensurepip' 2>/dev/null; then
+  if [ -n "$prefix" ]; then
+    [ -n "$torch" ] || python3 -c 'import pip' 2>/dev/null || in_prefix python3-pip-whl || echo python3-pip-whl
+  elif { [ -n "$python" ] || { [ -z "$torch" ] && ! python3 -c 'import pip' 2>/dev/null; }; } && ! python3 -c 'import ensurepip' 2>/dev/null; then
     echo python3-venv
   fi
 }
@@ -150,7 +158,7 @@ download_torch() {
   local pip=(python3 -m pip) target start=$SECONDS free fault quiet=() needed_kb=$torch_unpacked_kb size=$torch_download wheels=(--no-deps "${torch_wheels[@]}")
   target=$(torch_cache)
   if [ "$devices" = cuda ]; then
-    needed_kb=$cuda_unpacked_kb size=$cuda_download wheels=("${torch_wheels[0]}")
+    needed_kb=$cuda_unpacked_kb size=$cuda_download wheels=("${torch_wheels[0]}" "$nccl_wheel")
   fi
   [ "$(uname -m)" = x86_64 ] || stop "the wheel to download is for x86_64 and this is $(uname -m); set LIBTORCH to a libtorch $torch_version for it"
   mkdir -p "$cache" || stop "cannot make the folder $cache"
@@ -158,7 +166,11 @@ download_torch() {
   [ "$free" -ge $needed_kb ] || stop "$cache has $((free / 1024)) MB free, unpacking libtorch takes $((needed_kb / 1024)) MB"
   work=$(mktemp -d "$cache/unpacking-XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  if ! python3 -c 'import pip' 2>/dev/null; then
+  if python3 -c 'import pip' 2>/dev/null; then
+    :
+  elif [ -n "$prefix" ]; then
+    pip=(python3 "$(compgen -G "$prefix/usr/share/python-wheels/pip-*.whl")/pip")
+  else
     python3 -m venv "$work/venv" >"$work/log" 2>&1 || stop "python3 -m venv failed: $(tail -n 1 "$work/log")"
     pip=("$work/venv/bin/python" -m pip)
   fi
@@ -179,24 +191,45 @@ download_torch() {
   say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
 }
 
-tools=() libraries=() python="" devices=""
-for argument in "$@"; do
-  case "$argument" in
+usage="scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu] [--prefix DIR | --bundle FILE]"
+libraries=(libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev
+  zlib1g-dev libssl-dev libprotobuf-dev libboost-math-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev)
+tools=() python="" devices="" prefix="" prefix_asked="" bundle=""
+while [ $# -gt 0 ]; do
+  case "$1" in
     --lint) tools+=(clang-format-14 clang-tidy-14) ;;
     --python) python=yes ;;
     --site) python=yes tools+=(doxygen) libraries+=(libjs-katex) ;;
-    --rl) libraries+=(libmujoco-dev libegl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
-    --cuda | --cpu) devices=${argument#--} ;;
-    *) stop "unknown argument $argument; usage: scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu]" ;;
+    --rl) libraries+=(libmujoco-dev libegl-dev libopengl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
+    --cuda | --cpu) devices=${1#--} ;;
+    --prefix | --bundle)
+      [ -n "${2:-}" ] && [[ $2 != -* ]] || stop "$1 takes a name, found '${2:-}'; usage: $usage"
+      if [ "$1" = --prefix ]; then prefix_asked=$2; else bundle=$2; fi
+      shift ;;
+    *) stop "unknown argument $1; usage: $usage" ;;
   esac
+  shift
 done
+[ -z "$bundle" ] || [ -z "$prefix_asked" ] || stop "--prefix and --bundle are two calls; usage: $usage"
 mkdir -p "$root/build"
+if [ -n "$bundle" ]; then
+  write_bundle "$bundle" cmake ninja-build ccache pkg-config "${libraries[@]}"
+  exit
+fi
 choose_devices
 cache="${XDG_CACHE_HOME:-${HOME:?bootstrap: HOME is not set}/.cache}/debias"
 
+choose_prefix "$prefix_asked"
 find_torch
 mapfile -t missing < <(missing_packages "${tools[@]}")
-[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+[ -z "$prefix" ] || check_prefix_can
+if [ ${#missing[@]} -eq 0 ]; then
+  [ -z "$prefix_asked" ] || remember_prefix
+elif [ -n "$prefix" ]; then
+  fill_prefix "${missing[@]}"
+else
+  install_packages "${missing[@]}"
+fi
 check_versions
 [ -n "$torch" ] || download_torch
 [ "$(readlink "$root/build/libtorch" || true)" = "$torch" ] || ln -sfn "$torch" "$root/build/libtorch"
