@@ -50,7 +50,6 @@ TEST(CommandLine, VersionIsSaidHoweverItIsAskedFor) {
 TEST(CommandLine, AMisspeltCommandOrOptionIsNamedAndCorrected) {
   const std::vector<std::pair<Words, std::string>> mistakes = {
       {{"trian"}, "unknown command 'trian'; did you mean 'train'?"},
-      {{"rl", "trian", "x"}, "rl: unknown command 'trian'; did you mean 'train'?"},
       {{"text", "vocabluary"}, "text: unknown command 'vocabluary'; did you mean 'vocabulary'?"},
       {{"data", "chekc", "glyphs"}, "data: unknown command 'chekc'; did you mean 'check'?"},
       {{"checkpoint", "xyzzy"}, "checkpoint: unknown command 'xyzzy'; known: show, verify"},

@@ -126,6 +126,10 @@ TEST_F(RlCommand, SaysWhereItPlaysOnAnotherMujocoThanItWasTrainedOn) {
   EXPECT_EQ(after["trained"]["mujoco"], "2.1.0");
 }
 
+TEST_F(RlCommand, NamesAndCorrectsAMisspeltCommand) {
+  expect_complaint(run_debias({"rl", "trian", "x"}), 2, "rl: unknown command 'trian'; did you mean 'train'?");
+}
+
 TEST_F(RlCommand, RefusesASeedBelowZero) {
   const auto found = run_debias({"rl", "play", path("none"), "--seed", "-3"});
   EXPECT_EQ(found.exit, 2);

@@ -6,7 +6,9 @@ namespace debias {
 namespace {
 
 Error without_control(const char* what) {
-  return usage_error("{}, and this program was built without MuJoCo or EGL; build it where both are installed", what);
+  return usage_error(
+      "{}, and this program was built without MuJoCo or EGL; build it where both are installed (in a checkout: scripts/bootstrap.sh --rl)",
+      what);
 }
 
 }  // namespace

@@ -15,7 +15,10 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   verb->allow_extras();
   verb->footer("Built without MuJoCo or EGL. Build where both are (libmujoco-dev, libegl-dev; in a checkout: scripts/bootstrap.sh --rl).");
   verb->callback([words, &action] {
-    action = []() -> int { throw usage_error("rl: this program was built without MuJoCo or EGL; build it where both are installed"); };
+    action = []() -> int {
+      throw usage_error(
+          "rl: this program was built without MuJoCo or EGL; build it where both are installed (in a checkout: scripts/bootstrap.sh --rl)");
+    };
   });
 }
 
