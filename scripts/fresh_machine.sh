@@ -12,6 +12,7 @@
 #   --ccache DIR    lends the compiler's cache; times of builds are then no stranger's
 #   --torch DIR     lends the folder that libtorch is downloaded into (~/.cache/debias), likewise
 #   --data DIR      lends the data of the tests, read-only
+#   --take PATH     copies this file or folder of the clone into REPOSITORY at the end, where it should be ignored by git
 #   --verbose       prints all that the commands print, not their last lines alone
 #   --keep          leaves the machine's folder and says where it is
 #
@@ -28,10 +29,10 @@ misuse() { printf 'fresh_machine: %s\n' "$*" >&2; exit 2; }
 stop() { printf 'fresh_machine: %s\n' "$*" >&2; exit 125; }
 reason() { { grep -m 1 "^E: " "$work/log" || tail -n 1 "$work/log"; } | cut -c 1-200; }
 
-release=bookworm mirror="" ccache="" torch="" data="" verbose="" keep=""
+release=bookworm mirror="" ccache="" torch="" data="" take="" verbose="" keep=""
 while [ $# -gt 0 ]; do
   case $1 in
-    --release | --mirror | --ccache | --torch | --data)
+    --release | --mirror | --ccache | --torch | --data | --take)
       [ -n "${2:-}" ] || misuse "$1 needs a value; $short_usage"
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
@@ -247,6 +248,12 @@ for line in "$@"; do
   [ $status -ne 0 ] || status=$code
 done
 
+if [ -n "$take" ] && [ $status -eq 0 ]; then
+  if ! { mkdir -p "$(dirname "$repository/$take")" && cp -rT "$root$place/$take" "$repository/$take"; } 2>"$work/log"; then
+    echo "fresh_machine: $take cannot be taken: $(reason)" >&2
+    status=1
+  fi
+fi
 left=$(git -C "$root$place" status --porcelain)
 if [ -n "$left" ]; then
   printf '%s\n' "$left" | head -n 10
