@@ -1,4 +1,4 @@
-JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
+JOBS ?= $(shell scripts/jobs.sh)
 PYTHON_ENV ?= build/python-env
 export PATH := $(CURDIR)/build/prefix/bin:$(PATH)
 .PHONY: build test test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean

@@ -11,7 +11,7 @@ parsers=("$@")
 
 command -v clang++ >/dev/null || { echo "fuzz: no clang++ here; install clang, libclang-rt-dev and libomp-dev" >&2; exit 1; }
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz -j "${JOBS:-$(nproc)}" --target "${parsers[@]/%/_fuzz}"
+cmake --build --preset fuzz -j "${JOBS:-$(scripts/jobs.sh)}" --target "${parsers[@]/%/_fuzz}"
 
 status=0
 for parser in "${parsers[@]}"; do

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:?usage: scripts/build_engine.sh FOLDER}
-jobs=${JOBS:-$(nproc)}
+jobs=${JOBS:-$(scripts/jobs.sh)}
 
 stop() { printf 'build-engine: %s\n' "$*" >&2; exit 1; }
 

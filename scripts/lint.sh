@@ -28,7 +28,7 @@ cmake --preset lint >/dev/null
 sed -i 's/ -fvect-cost-model=[a-z]*//' build/lint/compile_commands.json  # gcc's alone; clang stops at it
 # clang has no OpenMP runtime here, and torch's headers do without; gcc's warning options are not all clang's.
 status=0
-printf '%s\0' "${sources[@]}" | timeout "$seconds" xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 -p build/lint --quiet \
+printf '%s\0' "${sources[@]}" | timeout "$seconds" xargs -0 -n 1 -P "${JOBS:-$(scripts/jobs.sh)}" clang-tidy-14 -p build/lint --quiet \
   --extra-arg=-fno-openmp --extra-arg=-Wno-unknown-warning-option 2>build/lint/tidy.log | tee build/lint/findings || status=$?
 if grep -q 'error:' build/lint/findings; then
   echo "lint: clang-tidy has objections (above)" >&2

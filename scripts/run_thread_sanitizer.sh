@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset tsan >/dev/null
-cmake --build --preset tsan -j "${JOBS:-$(nproc)}" --target core_test data_test loader_test
+cmake --build --preset tsan -j "${JOBS:-$(scripts/jobs.sh)}" --target core_test data_test loader_test
 
 export OMP_NUM_THREADS=1 DEBIAS_TEST_DATA=${DEBIAS_TEST_DATA:-../shared/data}
 export TSAN_OPTIONS="suppressions=$PWD/cmake/thread_sanitizer.supp halt_on_error=0 exitcode=66"
