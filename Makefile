@@ -1,19 +1,33 @@
 JOBS ?= $(shell scripts/jobs.sh)
 PYTHON_ENV ?= build/python-env
 export PATH := $(CURDIR)/build/prefix/bin:$(PATH)
-.PHONY: build test test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
+.PHONY: build everything test test-all fresh-check test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
 
+# The program; make test compiles the tests beside it.
 build: bootstrap
 	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target debias
+
+# The quick tests of everything; test-all: also what trains long, starts and kills processes, injects faults, needs MuJoCo or reads data
+# sets. QUICK=no leaves out what make test runs.
+test: everything
+	@scripts/run_tests.sh release -LE '^(slow|data)$$'
+
+test-all: everything
+	@scripts/run_tests.sh release $(if $(filter no,$(QUICK)),-L '^(slow|data)$$')
+
+# What the README says to type, on a bare Debian 12, as root; RELEASE=noble: on Ubuntu 24.04. CLEAN=1: with nothing lent, in a stranger's time.
+CACHES = $${XDG_CACHE_HOME:-$$HOME/.cache}
+LENT = --ccache "$${CCACHE_DIR:-$(CACHES)/ccache}" --torch "$(CACHES)/debias"
+fresh-check:
+	@mkdir -p "$${CCACHE_DIR:-$(CACHES)/ccache}" "$(CACHES)/debias"
+	@scripts/fresh_machine.sh $(if $(RELEASE),--release $(RELEASE)) $(if $(CLEAN),,$(LENT)) . 'make demo' 'make test'
+
+everything: build
 	@cmake --build --preset release -j $(JOBS)
 
-test: build
-	@scripts/run_tests.sh release
-
-test-python:
+test-python: build
 	@scripts/bootstrap.sh --python
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target debias
 	@JOBS=$(JOBS) scripts/build_wheel.sh
 	@scripts/test_python.sh "$(PYTHON_ENV)"
 
@@ -29,20 +43,20 @@ check-wheel:
 	@[ -z "$(TORCHES)" ] || scripts/check_torch.sh $(TORCHES)
 
 # The program as a wheel, for the torch that it is linked with, tried in a fresh environment.
-cli-wheel:
+cli-wheel: build
 	@scripts/bootstrap.sh --python
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target debias
 	@scripts/build_program_wheel.sh
 	@if [ -x "$(PYTHON_ENV)/bin/python" ]; then scripts/check_program_wheel.sh "$(PYTHON_ENV)" dist/debias_learn_cli-*.whl; \
 	  else echo "cli-wheel: not tried, there is no torch in $(PYTHON_ENV); make test-python makes it"; fi
 
-demo: bootstrap
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target debias
+# SEEDS=3 gives intervals over seeds.
+demo:
+	@scripts/demo.sh --check
+	@$(MAKE) --no-print-directory build
 	@scripts/demo.sh
 
 bench: build
+	@cmake --build --preset release -j $(JOBS) --target benchmarks
 	@scripts/run_benchmarks.sh
 
 asan: bootstrap

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s nullglob
 programs=(build/release/bin/*_bench)
-[ ${#programs[@]} -gt 0 ] || { echo "run_benchmarks: no program build/release/bin/*_bench; make build makes them" >&2; exit 1; }
+[ ${#programs[@]} -gt 0 ] || { echo "run_benchmarks: no program build/release/bin/*_bench; make bench makes them" >&2; exit 1; }
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 for program in "${programs[@]}"; do

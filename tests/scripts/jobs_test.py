@@ -21,7 +21,7 @@ def printed(*command, **more):
 
 def expected_jobs():
     memory = int(re.search(r"MemTotal: *(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8")).group(1))
-    return max(1, min(len(os.sched_getaffinity(0)), memory // 1500000))
+    return max(1, min(len(os.sched_getaffinity(0)), memory // 3000000))
 
 
 class Jobs(unittest.TestCase):
