@@ -1,13 +1,25 @@
 JOBS ?= $(shell scripts/jobs.sh)
 PYTHON_ENV ?= build/python-env
-.PHONY: build test test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
+.PHONY: build test test-all fresh-check test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
 
+# The quick tests of everything; test-all: also what trains long, starts and kills processes, injects faults, needs MuJoCo or reads data
+# sets. QUICK=no leaves out what make test runs.
 test: build
-	@scripts/run_tests.sh release
+	@scripts/run_tests.sh release -LE '^(slow|data)$$'
+
+test-all: build
+	@scripts/run_tests.sh release $(if $(filter no,$(QUICK)),-L '^(slow|data)$$')
+
+# What the README says to type, on a bare Debian 12, as root; RELEASE=noble: on Ubuntu 24.04. CLEAN=1: with nothing lent, in a stranger's time.
+CACHES = $${XDG_CACHE_HOME:-$$HOME/.cache}
+LENT = --ccache "$${CCACHE_DIR:-$(CACHES)/ccache}" --torch "$(CACHES)/debias"
+fresh-check:
+	@mkdir -p "$${CCACHE_DIR:-$(CACHES)/ccache}" "$(CACHES)/debias"
+	@scripts/fresh_machine.sh $(if $(RELEASE),--release $(RELEASE)) $(if $(CLEAN),,$(LENT)) . 'make demo' 'make test'
 
 test-python:
 	@scripts/bootstrap.sh --python
