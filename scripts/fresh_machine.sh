@@ -167,6 +167,7 @@ if [ -n "$(find "$base" -size +0 -mtime -30 2>/dev/null)" ]; then
 else
   make_base
 fi
+chmod 755 "$root"  # mktemp's folder is root's alone, and "/" is crossed by all
 
 # Its ways to the network are this machine's. A file that a setting names is wanted at the same place.
 lend_files() {
