@@ -58,6 +58,7 @@ repository=$(realpath -e "$1" 2>/dev/null) || misuse "there is no repository $1"
 shift
 
 [ "$(id -u)" = 0 ] || stop "needs root; run it with sudo"
+command -v git >/dev/null || stop "no git here to clone with"
 command -v apt-get >/dev/null || stop "no apt-get here: a Debian or an Ubuntu makes the machine"
 work=$(mktemp -d) root="" place="" child=""
 
