@@ -41,6 +41,8 @@ class FreshMachine(unittest.TestCase):
             os.chmod(folder, 0o755)
             copy = shutil.copy(SCRIPT, folder)
             before = ("setpriv", "--reuid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+            if before and subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("nobody cannot run anything here")
             self.assert_ends(run("/", "true", before=before, script=copy), 125, "needs root")
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("apt-get"), "not root, or no apt-get")
