@@ -17,6 +17,7 @@
 #include "debias/report/metric_title.h"
 #include "debias/sweep/folder_lock.h"
 #include "debias/train/recipe/hyper_parameters.h"
+#include "debias/train/state/run_lock.h"
 #include "debias/train/state/tensorboard.h"
 
 namespace debias {
@@ -72,7 +73,10 @@ class SweepJobs {
  private:
   void start(size_t number) {
     const SweepRun& run = plan_.runs[number];
+    constexpr std::chrono::seconds kPatience(10);
     const std::vector<std::string> words = write_run_recipe(plan_, run);
+    wait_until_unlocked(plan_.output + "/" + run.name(),
+                        kPatience);  // of a sweep that was killed; a run that lives on is the next one's complaint
     record(number, RunState::kRunning);
     log_.info(fmt::format("[{}/{}] {}: started", next_, to_do_.size(), run.name()));
     const int slot = free_slot();

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "debias/core/error.h"
 
@@ -57,6 +58,17 @@ RunLock RunLock::take(const std::string& folder, Log& log, const Flock& lock) {
     if (reason != 0) throw resource_error("locking '{}': {}; choose another output", path, std::strerror(reason));
     if (is_still_at(path, held.file_.value())) return held;
   }
+}
+
+bool wait_until_unlocked(const std::string& folder, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause(20);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const Descriptor file(open((folder + "/" + kLockFile).c_str(), O_RDONLY | O_CLOEXEC));
+  while (file.value() >= 0 && tried(::flock, file.value()) == EWOULDBLOCK) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;  // and unlocked again when the file is closed
 }
 
 }  // namespace debias

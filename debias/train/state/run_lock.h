@@ -5,6 +5,7 @@
 // (eval, report, checkpoint) take none.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -29,5 +30,9 @@ class RunLock {
 };
 
 inline constexpr const char* kLockFile = ".lock";
+
+// Waits until nobody holds the lock of the folder, which need not exist, at most so long: a process that was killed a moment ago has its lock
+// until the system has taken its memory back. False where somebody holds it still.
+bool wait_until_unlocked(const std::string& folder, std::chrono::milliseconds patience);
 
 }  // namespace debias

@@ -132,6 +132,21 @@ TEST(RunLock, OfAFileThatWasRemovedMeanwhileIsTakenAgain) {
   EXPECT_THAT(usage_error_of([&] { RunLock::take(folder.path(), Log::silent()); }), HasSubstr("in use"));
 }
 
+TEST(RunLock, IsWaitedForUntilItIsGivenBackAndNotLonger) {
+  using std::chrono::milliseconds;
+  const TemporaryFolder folder;
+  EXPECT_TRUE(wait_until_unlocked(folder / "absent", milliseconds(0)));
+  std::optional<RunLock> held = RunLock::take(folder.path(), Log::silent());
+  EXPECT_FALSE(wait_until_unlocked(folder.path(), milliseconds(50)));
+  std::thread end([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    held.reset();
+  });
+  EXPECT_TRUE(wait_until_unlocked(folder.path(), std::chrono::minutes(1)));
+  end.join();
+  EXPECT_NO_THROW(RunLock::take(folder.path(), Log::silent()));
+}
+
 TEST(RunLock, AStartThatWasKilledBeforeItHadARecipeLeavesAFolderToStartIn) {
   const TemporaryFolder folder;
   { RunLock::take(folder.path(), Log::silent()); }
