@@ -3,6 +3,7 @@
 # the background colour predicts the class (with labels), then corrected positives (without labels). SEEDS=N trains seeds 1 to N of each
 # (default 1); --check looks at SEEDS alone. As many runs at a time as there are cores, one thread each.
 set -euo pipefail
+case "${*:-}" in "" | --check) ;; *) echo "usage: scripts/demo.sh [--check]; make demo builds the program first, SEEDS=3 gives intervals over seeds" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/.."
 export DEBIAS_BINARY=${DEBIAS_BINARY:-build/release/bin/debias} DEMO_RUNS=${DEMO_RUNS:-runs/demo}
 seeds=${SEEDS:-1}
@@ -11,6 +12,12 @@ if [[ ! $seeds =~ ^([1-9]|10)$ ]]; then
   exit 2
 fi
 [ "${1:-}" != --check ] || exit 0
+command -v "$DEBIAS_BINARY" >/dev/null || { echo "demo: there is no program $DEBIAS_BINARY yet; run make demo" >&2; exit 2; }
+report=$(realpath -m "$DEMO_RUNS/report.html")
+rm -f "$report"  # an earlier demo's would stand beside what this one leaves where it is stopped
+# Who stops this script stops its trainings.
+runs=""
+trap '[ -z "$runs" ] || kill -TERM -- "-$runs" 2>/dev/null; wait; exit 143' TERM INT HUP
 cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # which obeys both
 folders=()
 
@@ -33,18 +40,23 @@ train() {  # RECIPES..., each seed of them; the last seed's runs end together
     done
   done
   # What xargs itself says of a failing run would follow the run's own message.
-  { printf '%s\0' "${pairs[@]}" | xargs -0 -n 2 -P "$cores" bash -c 'train_one "$@" 2>&3' train_one 2>/dev/null; } 3>&2 || exit 1
+  set -m  # as a group of processes
+  { printf '%s\0' "${pairs[@]}" | xargs -0 -n 2 -P "$cores" bash -c 'train_one "$@" 2>&3' train_one 2>/dev/null; } 3>&2 &
+  runs=$!
+  set +m
+  wait "$runs" || exit 1
+  runs=""
 }
 
-runs="$((2 * seeds)) small networks" half="half of them" wait=""
-[ "$seeds" != 1 ] || runs="Two small networks" half="one of them" wait=" (up to a minute)"
-echo "1 of 2. $runs learn ten shapes whose background colour predicts the class, $half with FairKL$wait:"
+networks="$((2 * seeds)) small networks" half="half of them" wait=""
+[ "$seeds" != 1 ] || networks="Two small networks" half="one of them" wait=" (up to a minute)"
+echo "1 of 2. $networks learn ten shapes whose background colour predicts the class, $half with FairKL$wait:"
 train eps_supinfonce eps_supinfonce_fairkl
 python3 -B scripts/demo_table.py labels "$DEMO_RUNS" "$seeds"
-echo "2 of 2. $runs learn ten shapes without labels, $half with corrected positives$wait:"
+echo "2 of 2. $networks learn ten shapes without labels, $half with corrected positives$wait:"
 train infonce debiased_positives
 python3 -B scripts/demo_table.py no_labels "$DEMO_RUNS" "$seeds"
-"$DEBIAS_BINARY" report "${folders[@]}" --out "$DEMO_RUNS/report.html" >/dev/null
+"$DEBIAS_BINARY" report "${folders[@]}" --out "$report" >/dev/null
 echo "All $((4 * seeds)) networks took $SECONDS s."
 python3 -B scripts/demo_table.py sentence "$DEMO_RUNS" "$seeds"
-echo "$DEMO_RUNS/report.html"
+echo "$report"

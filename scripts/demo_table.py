@@ -115,19 +115,19 @@ def print_labels(root, seeds):
                 [[recipe.name, recipe.cell("test.aligned_acc"), recipe.cell("test.conflicting_acc"), text, recipe.cell("test.acc1"),
                   recipe.seconds()] for recipe, text in zip(recipes, ("", str(gain)))])
     print("  Conflicting: test images on the background of another class; aligned: on that of their own, as 992 of 1,000 training images are.\n"
-          f"  Gain on conflicting images, with its 95 % interval over {gain.over}.\n")
+          f"  Gain on conflicting images, in points, with its 95 % interval over {gain.over}.\n")
 
 
 def print_no_labels(root, seeds):
     *recipes, gain = without_labels(root, seeds)
     print_table(["objective", "kNN %", "gain", "train s"],
                 [[recipe.name, recipe.cell("test.knn_acc1"), text, recipe.seconds()] for recipe, text in zip(recipes, ("", str(gain)))])
-    print(f"  Accuracy of nearest neighbours, of which 10 % is chance; the gain with its 95 % interval over {gain.over}.\n")
+    print(f"  Accuracy of nearest neighbours, of which 10 % is chance; the gain in points with its 95 % interval over {gain.over}.\n")
 
 
 def print_sentence(root, seeds):
     def words(gain):
-        return f"{gain.mean:+.1f}, 95 % interval {gain.low:.1f} to {gain.high:.1f}"
+        return f"{gain.mean:+.1f} points, 95 % interval {gain.low:.1f} to {gain.high:.1f}"
 
     plain, corrected, gain = with_labels(root, seeds)
     metric = "test.conflicting_acc"

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
@@ -53,7 +54,7 @@ class Demo(unittest.TestCase):
         done = self.run_demo(OMP_NUM_THREADS="1")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         sentence, path = done.stdout.splitlines()[-2:]
-        self.assertIn("76.0 % of cases instead of 26.0 % (+50.0, 95 % interval ", sentence)
+        self.assertIn("76.0 % of cases instead of 26.0 % (+50.0 points, 95 % interval ", sentence)
         self.assertEqual(path, str(self.folder / "runs/report.html"))
         self.assertEqual(len(pathlib.Path(path).read_text(encoding="utf-8").split()), 4)
 
@@ -69,6 +70,26 @@ class Demo(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "demo: eps_supinfonce_fairkl, seed 1, ended with 1\ndebias: train: no space is left\n")
         self.assertNotIn("gain", done.stdout)
+
+    def test_other_words_and_a_program_that_is_not_there_are_told_before_anything_is_trained(self):
+        for words, variables, said in ((["--help"], {}, "usage: "), (["3"], {}, "usage: "), ([], {"DEBIAS_BINARY": "/no/such"}, "run make demo")):
+            done = self.run_demo(*words, **variables)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(said, done.stderr)
+
+    def test_who_stops_it_stops_its_trainings(self):
+        program = self.folder / "slow"
+        program.write_text(f"#!/bin/sh\necho $$ >>{self.folder}/started\nexec sleep 60\n", encoding="utf-8")
+        program.chmod(0o755)
+        environment = {**os.environ, "DEBIAS_BINARY": str(program), "DEMO_RUNS": str(self.folder / "runs")}
+        with subprocess.Popen([SCRIPTS / "demo.sh"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as demo:
+            while not (self.folder / "started").exists() or not (self.folder / "started").read_text().endswith("\n"):
+                time.sleep(0.02)
+            demo.terminate()
+            self.assertEqual(demo.wait(20), 143)
+        for process in (self.folder / "started").read_text().split():
+            self.assertFalse(pathlib.Path("/proc", process, "cmdline").exists() and "sleep" in pathlib.Path("/proc", process, "cmdline").read_text())
 
     def test_seeds_are_a_number_from_1_to_10(self):
         for seeds in ("abc", "0", "-1", "01", "11", "1 2"):
