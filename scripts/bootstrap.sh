@@ -94,7 +94,7 @@ choose_devices() {
   local remembered="$root/build/device-choice"
   devices_reason="asked for"
   if [ -n "$devices" ]; then
-    echo "$devices" >"$remembered"
+    devices_to_remember=$devices
   elif [ -s "$remembered" ]; then
     devices=$(cat "$remembered")
   elif driver_is_loaded; then
@@ -206,6 +206,7 @@ while [ $# -gt 0 ]; do
       [ -n "${2:-}" ] && [[ $2 != -* ]] || stop "$1 takes a name, found '${2:-}'; usage: $usage"
       if [ "$1" = --prefix ]; then prefix_asked=$2; else bundle=$2; fi
       shift ;;
+    -h | --help) sed -n '2,/^set -/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//'; exit ;;
     *) stop "unknown argument $1; usage: $usage" ;;
   esac
   shift
@@ -233,4 +234,5 @@ fi
 check_versions
 [ -n "$torch" ] || download_torch
 [ "$(readlink "$root/build/libtorch" || true)" = "$torch" ] || ln -sfn "$torch" "$root/build/libtorch"
+[ -z "${devices_to_remember:-}" ] || echo "$devices_to_remember" >"$root/build/device-choice"
 say "ready, with libtorch $(version_in "$torch") in $torch, for $([ "$devices" = cpu ] && echo the CPU || echo CUDA devices)"

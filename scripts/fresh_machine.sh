@@ -43,6 +43,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ $# -ge 2 ] || misuse "$short_usage"
+[[ $take != /* && /$take/ != */../* ]] || misuse "--take $take: name a path in the clone, without .."
 
 case $release in
   bookworm) family=debian script=sid components=main keyring=debian-archive-keyring ;;

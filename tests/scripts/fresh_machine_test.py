@@ -25,7 +25,8 @@ class FreshMachine(unittest.TestCase):
     def test_a_wrong_command_line_is_said_so(self):
         for words, said in ((["."], "usage: "), ([], "usage: "), (["--fast", ".", "true"], "unknown option --fast"),
                             (["--ccache"], "--ccache needs a value"), (["--torch", "/no/such", ".", "true"], "no such folder"),
-                            (["--release", "sarge", ".", "true"], "bookworm and noble"), (["/no/such", "true"], "there is no repository /no/such")):
+                            (["--release", "sarge", ".", "true"], "bookworm and noble"),
+                            (["--take", "../x", ".", "true"], "without .."), (["--take", "/etc/passwd", ".", "true"], "without .."), (["/no/such", "true"], "there is no repository /no/such")):
             self.assert_ends(run(*words), 2, said)
 
     def test_the_help_names_every_option(self):
