@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -16,4 +17,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-#include <nlohmann/json.hpp>

@@ -61,8 +61,9 @@ std::vector<ColourBox> boxes_of(const Colours& colours) {
   }
   std::vector<ColourBox> boxes = {all};
   while (boxes.size() < kColours) {
-    const auto widest = std::max_element(
-        boxes.begin(), boxes.end(), [](const ColourBox& a, const ColourBox& b) { return spread(a, widest_channel(a)) < spread(b, widest_channel(b)); });
+    const auto widest = std::max_element(boxes.begin(), boxes.end(), [](const ColourBox& a, const ColourBox& b) {
+      return spread(a, widest_channel(a)) < spread(b, widest_channel(b));
+    });
     if (widest->size() < 2) break;
     auto [below, above] = halves(std::move(*widest), colours);
     *widest = std::move(below);
