@@ -1,166 +1,346 @@
 #include "debias/audit/audit.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
-#include "debias/audit/candidate_sources.h"
-#include "debias/audit/excess.h"
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
 
 namespace debias {
 namespace {
 
-constexpr size_t kShownCells = 3;
-constexpr double kLeastConfident = 0.5;
+constexpr double kShortcutLevel = 0.01, kLookLevel = 0.05, kLookEffect = 0.15;
+constexpr size_t kMostLooks = 5;
 
-ExcessInput excess_input(const AuditRows& rows, const LabelledRows& labelled, const std::vector<CandidateSource>& sources,
-                         const PermutationTest& test, uint64_t seed) {
-  const double chance = 1.0 / labelled.classes;
-  ExcessInput input{.chance = chance,
-                    .layout = chance,
-                    .middle = chance,
-                    .weakest_side = 1,
-                    .patch_certainty = 0,
-                    .embeddings = chance,
-                    .noise = test.chance_bound() - chance};
-  const auto accuracy_of = [&](const VectorFeatures& features) {
-    return balanced_accuracy(features, labelled.folds, labelled.labels, labelled.classes);
-  };
-  if (!rows.embeddings.empty()) input.embeddings = accuracy_of(direction_features(rows, seed));
-  if (rows.pictures.empty()) return input;
-  input.layout = accuracy_of(layout_features(rows.pictures));
-  input.middle = accuracy_of(middle_features(rows.pictures));
-  for (const VectorFeatures& side : side_features(rows.pictures)) input.weakest_side = std::min(input.weakest_side, accuracy_of(side));
-  const auto patches = std::ranges::find(sources, CandidateKind::kPatch, [](const auto& source) { return source.candidate.kind; });
-  if (patches != sources.end()) input.patch_certainty = confident_share(held_out_values(patches->features(), labelled));
-  return input;
-}
+// ----------------------------------------------------------------------------------------------------------------------------- groups
 
-// Each value has one class and each class one value.
-bool names_classes(const CategoryFeatures& features, const LabelledRows& rows) {
-  std::set<std::pair<int32_t, int32_t>> pairs;
-  std::set<int32_t> values;
-  for (size_t i = 0; i < rows.labels.size(); ++i) {
-    pairs.emplace(features.values[i], rows.labels[i]);
-    values.insert(features.values[i]);
+struct FoundGroups {
+  RowGroups groups;
+  std::vector<std::string> identifiers;
+};
+
+RowGroups asked_groups(const AuditRows& rows) {
+  std::vector<std::span<const std::string>> columns;
+  for (const std::string& name : rows.group_columns) {
+    const auto found = std::ranges::find(rows.columns, name, &AuditColumn::name);
+    columns.emplace_back(found->values);
   }
-  return std::ssize(pairs) == rows.classes && std::ssize(values) == rows.classes;
+  RowGroups groups = groups_of_values(columns);
+  groups.from = fmt::format("column {}", fmt::join(rows.group_columns, ","));
+  return groups;
 }
 
-bool may_name_classes(const Candidate& candidate) {
-  const auto* fact = std::get_if<FileFact>(&candidate.property);
-  return candidate.kind == CandidateKind::kColumn || (fact != nullptr && is_of_name(*fact));
+std::optional<RowGroups> groups_of_pictures(const AuditRows& rows) {
+  if (rows.pictures.empty()) return std::nullopt;
+  std::vector<std::optional<int64_t>> times;
+  std::vector<std::string> cameras;
+  for (const Picture& picture : rows.pictures) {
+    times.push_back(picture.facts.time);
+    cameras.push_back(picture.facts.fact(FileFact::kCamera));
+  }
+  return groups_of_times(times, cameras);
 }
 
-// Wider than the place by half of its size on each side.
-bool touches(const ImagePlace& a, const ImagePlace& b) {
-  const auto near = [](double first, double width, double other_first, double other_width) {
-    const double margin = std::max(width, other_width) / 2;
-    return first - margin < other_first + other_width && other_first - margin < first + width;
+// The identifier column with the fewest groups.
+std::optional<RowGroups> groups_of_identifiers(const AuditRows& rows, const std::vector<std::string>& identifiers) {
+  std::optional<RowGroups> fewest;
+  for (const AuditColumn& column : rows.columns) {
+    if (std::ranges::find(identifiers, column.name) == identifiers.end()) continue;
+    RowGroups groups = groups_of_values({column.values});
+    groups.from = "column " + column.name;
+    if (!fewest || groups.count < fewest->count) fewest = std::move(groups);
+  }
+  return fewest;
+}
+
+std::optional<RowGroups> groups_of_copies(const AuditRows& rows) {
+  if (rows.pictures.empty()) return std::nullopt;
+  std::vector<LikenessVector> vectors;
+  for (const Picture& picture : rows.pictures) vectors.push_back(likeness_vector(picture.small));
+  return groups_of_near_copies(vectors);
+}
+
+FoundGroups find_groups(const AuditRows& rows) {
+  FoundGroups found;
+  for (const AuditColumn& column : rows.columns) {
+    if (names_groups(column.values, rows.labels, static_cast<int32_t>(rows.classes.size()))) found.identifiers.push_back(column.name);
+  }
+  const auto take = [&](std::optional<RowGroups> groups) {
+    if (groups) found.groups = std::move(*groups);
+    return groups.has_value();
   };
-  return near(a.x, a.width, b.x, b.width) && near(a.y, a.height, b.y, b.height);
+  if (!rows.group_columns.empty()) {
+    found.groups = asked_groups(rows);
+  } else if (!take(groups_of_pictures(rows)) && !take(groups_of_identifiers(rows, found.identifiers)) && !take(groups_of_copies(rows))) {
+    found.groups = single_rows(std::ssize(rows.labels));
+  }
+  return found;
 }
 
-// A shortcut with a place or values comes before those of the whole image.
-bool stronger(const AuditFinding& a, const AuditFinding& b) {
-  const auto rank = [](const AuditFinding& finding) {
-    const bool is_broad = finding.verdict == AuditVerdict::kShortcut && finding.candidate.is_broad();
-    return std::tuple(finding.verdict, is_broad, -finding.accuracy);
-  };
-  return rank(a) < rank(b);
+// ------------------------------------------------------------------------------------------------------------------------- properties
+
+std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundGroups& groups, uint64_t seed) {
+  std::vector<MeasuredProperty> all;
+  const auto add = [&](std::vector<MeasuredProperty> more) { std::ranges::move(more, std::back_inserter(all)); };
+  if (!rows.pictures.empty()) {
+    const PictureRows pictures{rows.pictures, rows.side, groups.groups};
+    add(file_properties(pictures));
+    add(edge_properties(pictures));
+    all.push_back(corner_property(pictures));
+    add(scene_properties(pictures));
+    add(mark_properties(pictures));
+    add(detail_properties(pictures));
+    add(description_properties(pictures, seed));
+  }
+  for (const AuditColumn& column : rows.columns) {
+    const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
+                              std::ranges::find(rows.group_columns, column.name) != rows.group_columns.end();
+    if (names_groups || !column.unusable.empty()) continue;
+    Property property = column_property(column);
+    property.name = "column " + property.name;
+    all.push_back({std::move(property), {}});
+  }
+  if (!rows.embeddings.empty()) {
+    const int64_t n = std::ssize(rows.embeddings) / rows.dimensions;
+    add(direction_properties(rows.embeddings, n, rows.dimensions, seed));
+  }
+  std::erase_if(all, [](const MeasuredProperty& measured) {
+    const auto& values = measured.property.values;
+    return std::ranges::all_of(values, [&](int32_t value) { return value == values.front(); });
+  });
+  return all;
 }
 
-// Keeps the best cell, and further shortcuts that do not touch a kept one.
-std::vector<std::pair<AuditFinding, size_t>> shown(const std::vector<std::pair<AuditFinding, size_t>>& sorted) {
-  std::vector<std::pair<AuditFinding, size_t>> kept;
-  std::vector<ImagePlace> places;
-  for (const auto& entry : sorted) {
-    const Candidate& candidate = entry.first.candidate;
-    if (candidate.kind == CandidateKind::kCell) {
-      const bool apart = std::ranges::none_of(places, [&](const ImagePlace& place) { return touches(place, *candidate.place); });
-      const bool wanted = places.empty() || (entry.first.verdict == AuditVerdict::kShortcut && apart && places.size() < kShownCells);
-      if (!wanted) continue;
-      places.push_back(*candidate.place);
+// Each class has one value, and each value one class.
+bool names_every_class(const Property& property, const AuditRows& rows) {
+  std::map<int32_t, std::set<int32_t>> classes_of;
+  std::map<int32_t, std::set<int32_t>> values_of;
+  for (size_t row = 0; row < rows.labels.size(); ++row) {
+    classes_of[property.values[row]].insert(rows.labels[row]);
+    values_of[rows.labels[row]].insert(property.values[row]);
+  }
+  const auto single = [](const auto& entry) { return entry.second.size() == 1; };
+  return std::ranges::all_of(classes_of, single) && std::ranges::all_of(values_of, single);
+}
+
+bool is_text_of_people(const Property& property) {
+  return property.kind == PropertyKind::kColumn || property.name == name_of(FileFact::kNamePrefix) ||
+         property.name == name_of(FileFact::kNameSuffix) || property.name == name_of(FileFact::kNamePattern) ||
+         property.name == name_of(FileFact::kFolder);
+}
+
+// --------------------------------------------------------------------------------------------------------------------------- verdicts
+
+double least_effect(const Property& property, const RowGroups& groups) {
+  constexpr double kGuessed = 0.5, kMuchJoined = 0.2;
+  const bool guessed = groups.from == "near-copies" && groups.joined_share() > kMuchJoined;
+  const bool by_group = property.kind == PropertyKind::kFile || property.kind == PropertyKind::kColumn ||
+                        property.kind == PropertyKind::kEdge || property.kind == PropertyKind::kScene;
+  return guessed && by_group ? std::max(kGuessed, property.least_effect) : property.least_effect;
+}
+
+bool is_rare_elsewhere(const Property& property, const TestedProperty& tested) {
+  constexpr double kPresent = 0.1, kRarer = 8, kGroups = 8;
+  if (property.ordered || property.says_absent(tested.value)) return false;
+  return tested.in_class >= kPresent && tested.in_class >= kRarer * tested.elsewhere && tested.groups_with >= kGroups;
+}
+
+AuditVerdict verdict_of(const AuditFinding& finding, const RowGroups& groups) {
+  const TestedProperty& tested = finding.tested;
+  const Property& property = finding.property;
+  if (finding.names_classes) return AuditVerdict::kNone;
+  if (tested.p_adjusted <= kShortcutLevel && property.may_be_shortcut) {
+    const double least = least_effect(property, groups);
+    if (tested.effect >= least || (least <= 0.3 && is_rare_elsewhere(property, tested))) return AuditVerdict::kShortcut;
+  }
+  return tested.p_adjusted <= kLookLevel && tested.effect >= kLookEffect ? AuditVerdict::kLook : AuditVerdict::kNone;
+}
+
+int order_of(PropertyKind kind) {
+  switch (kind) {
+    case PropertyKind::kFile:
+    case PropertyKind::kColumn:
+      return 0;
+    case PropertyKind::kEdge:
+    case PropertyKind::kCorners:
+    case PropertyKind::kScene:
+    case PropertyKind::kMark:
+      return 1;
+    case PropertyKind::kDetail:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+// Whether it lies in the middle of the image, where what the image shows usually is.
+bool is_central(const Property& property) {
+  if (!property.place) return false;
+  const double x = property.place->x + property.place->width / 2, y = property.place->y + property.place->height / 2;
+  return property.place->width < 1 && x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75;
+}
+
+// Within the values of `earlier`, labels do not go with `later`.
+bool adds_nothing(const AuditFinding& earlier, const AuditFinding& later, const AuditRows& rows, const RowGroups& groups, uint64_t seed) {
+  constexpr int kFewer = 199;
+  const LabelTest within(rows.labels, static_cast<int32_t>(rows.classes.size()), groups, seed, earlier.property.values, kFewer);
+  return within.test({&later.property}).front().p_adjusted > kLookLevel;
+}
+
+void list_with_earlier(std::vector<AuditFinding>& findings, const AuditRows& rows, const RowGroups& groups, uint64_t seed) {
+  constexpr size_t kMostLeading = 5;
+  std::vector<AuditFinding*> leading;
+  for (AuditFinding& finding : findings) {
+    if (finding.verdict != AuditVerdict::kShortcut) continue;
+    for (AuditFinding* earlier : leading) {
+      if (!adds_nothing(*earlier, finding, rows, groups, seed)) continue;
+      earlier->with_it.push_back(finding.property.name);
+      finding.follows = true;
+      break;
     }
-    kept.push_back(entry);
+    if (!finding.follows && leading.size() < kMostLeading) leading.push_back(&finding);
   }
-  return kept;
 }
 
-void add_values(const CandidateFeatures& features, const LabelledRows& rows, AuditFinding& finding) {
-  if (may_name_classes(finding.candidate) && names_classes(std::get<CategoryFeatures>(features), rows)) {
-    finding.verdict = std::max(finding.verdict, AuditVerdict::kPredictive);
-    finding.names_classes = true;
+// Those that a shortcut explains go, and all but the first five.
+void limit_looks(std::vector<AuditFinding>& findings, const AuditRows& rows, const RowGroups& groups, uint64_t seed) {
+  size_t looks = 0;
+  for (AuditFinding& finding : findings) {
+    if (finding.verdict != AuditVerdict::kLook) continue;
+    if (looks == kMostLooks) {
+      finding.verdict = AuditVerdict::kNone;
+      continue;
+    }
+    for (AuditFinding& earlier : findings) {
+      if (&earlier == &finding || earlier.follows || earlier.verdict == AuditVerdict::kNone) continue;
+      if (earlier.verdict == AuditVerdict::kLook && &earlier > &finding) break;
+      if (!adds_nothing(earlier, finding, rows, groups, seed)) continue;
+      earlier.with_it.push_back(finding.property.name);
+      finding.follows = true;
+      break;
+    }
+    looks += finding.follows ? 0 : 1;
   }
-  const bool is_effect = !finding.follows_from.empty();
-  if (finding.candidate.kind == CandidateKind::kGlobal || finding.verdict == AuditVerdict::kNone || is_effect) return;
-  std::vector<HeldOutValue> values = held_out_values(features, rows);
-  finding.confident_share = confident_share(values);
-  finding.assignable = finding.confident_share >= kLeastConfident;
-  if (finding.assignable) finding.values = std::move(values);
 }
 
-std::vector<CandidateKind> kinds_of(const std::vector<CandidateSource>& sources) {
-  std::set<CandidateKind> kinds;
-  for (const CandidateSource& source : sources) kinds.insert(source.candidate.kind);
-  return {kinds.begin(), kinds.end()};
+double shared_area(const ImagePlace& a, const ImagePlace& b) {
+  const double w = std::min(a.x + a.width, b.x + b.width) - std::max(a.x, b.x);
+  const double h = std::min(a.y + a.height, b.y + b.height) - std::max(a.y, b.y);
+  return w > 0 && h > 0 ? w * h / (a.width * a.height) : 0;
+}
+
+bool is_expected(const Property& property, const Expected& expected) {
+  const bool named = std::ranges::any_of(expected.names, [&](const std::string& name) {
+    return property.name == name || property.name == "column " + name;
+  });
+  return named || (property.place && std::ranges::any_of(expected.regions, [&](const ImagePlace& region) {
+                     return shared_area(*property.place, region) >= 0.5;
+                   }));
 }
 
 }  // namespace
 
-AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress) {
-  const LabelledRows labelled{rows.labels, static_cast<int32_t>(rows.classes.size()), folds_of(std::ssize(rows.labels))};
-  const std::vector<CandidateSource> sources = candidate_sources(rows, seed);
-  const PermutationTest test = permutation_test(
-      std::ssize(sources), [&](int64_t j) { return sources[static_cast<size_t>(j)].features(); }, labelled, seed, progress);
-  std::vector<AuditFinding> findings;
-  AuditResult result{std::ssize(rows.labels), rows.classes, 1.0 / labelled.classes, {}, kinds_of(sources), {}, {}};
-  for (size_t j = 0; j < sources.size(); ++j) {
-    findings.push_back(
-        {sources[j].candidate, test.accuracy[j], result.chance, test.p_adjusted[j], AuditVerdict::kNone, "", false, false, 0, {}});
-    const auto& place = sources[j].candidate.place;
-    const bool fine = sources[j].candidate.kind == CandidateKind::kCell && place->width * kFineGrid == 1;
-    if (fine) result.fine_cells.push_back(test.accuracy[j]);
+std::string AuditFinding::class_value_text() const {
+  const auto v = static_cast<size_t>(tested.value);
+  if (!property.ordered) return property.value_names[v];
+  return fmt::format("{} {}", tested.above ? ">=" : "<", property.value_names[v - 1]);
+}
+
+std::vector<const AuditFinding*> AuditResult::of(AuditVerdict verdict) const {
+  std::vector<const AuditFinding*> found;
+  for (const AuditFinding& finding : findings) {
+    if (finding.verdict == verdict && !finding.follows) found.push_back(&finding);
   }
-  evaluate_excess(excess_input(rows, labelled, sources, test, seed), findings);
-  std::vector<std::pair<AuditFinding, size_t>> sorted;
-  for (size_t j = 0; j < findings.size(); ++j) sorted.emplace_back(findings[j], j);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return stronger(a.first, b.first); });
-  for (auto& [finding, j] : shown(sorted)) {
-    add_values(sources[j].features(), labelled, finding);
+  return found;
+}
+
+const AuditFinding& finding_named(const AuditResult& result, const std::string& name, const std::string& what) {
+  std::vector<std::string> known;
+  for (const AuditFinding& finding : result.findings) {
+    if (finding.property.name == name || finding.property.name == "column " + name) return finding;
+    known.push_back(finding.property.name);
+  }
+  throw usage_error("{}: no candidate '{}'{}", what, name, suggestion(name, known));
+}
+
+AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed, Progress& progress) {
+  AuditResult result;
+  result.images = std::ssize(rows.labels);
+  result.classes = rows.classes;
+  FoundGroups groups = find_groups(rows);
+  result.identifiers = groups.identifiers;
+  progress.begin("comparing", 3);
+  std::vector<MeasuredProperty> properties = all_properties(rows, groups, seed);
+  progress.advance(1, "");
+  std::vector<const Property*> tested;
+  for (const MeasuredProperty& measured : properties) tested.push_back(&measured.property);
+  const LabelTest test(rows.labels, static_cast<int32_t>(rows.classes.size()), groups.groups, seed);
+  const std::vector<TestedProperty> numbers = test.test(tested);
+  result.smallest_share = test.least_share(0.3, test.critical(kShortcutLevel));
+  progress.advance(2, "");
+  for (size_t i = 0; i < properties.size(); ++i) {
+    AuditFinding finding{.property = std::move(properties[i].property), .tested = numbers[i], .value_of = std::move(properties[i].value_of)};
+    finding.names_classes = is_text_of_people(finding.property) && names_every_class(finding.property, rows);
+    finding.expected = is_expected(finding.property, expected);
+    finding.verdict = verdict_of(finding, groups.groups);
+    const PropertyKind kind = finding.property.kind;
+    if (std::ranges::find(result.searched, kind) == result.searched.end()) result.searched.push_back(kind);
     result.findings.push_back(std::move(finding));
   }
-  std::stable_sort(result.findings.begin(), result.findings.end(), stronger);
+  const auto key = [](const AuditFinding& finding) {
+    const bool shortcut = finding.verdict == AuditVerdict::kShortcut;
+    const int place = shortcut ? order_of(finding.property.kind) : is_central(finding.property) ? 1 : 0;
+    return std::tuple(static_cast<int>(finding.verdict), place, -finding.tested.effect);
+  };
+  std::ranges::stable_sort(result.findings, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  list_with_earlier(result.findings, rows, groups.groups, seed);
+  limit_looks(result.findings, rows, groups.groups, seed);
+  progress.end();
+  for (const AuditFinding& finding : result.findings) {
+    if (finding.names_classes) result.notes.push_back(fmt::format("{} is the label under another name", finding.property.name));
+  }
+  for (const std::string& name : expected.names) finding_named(result, name, "audit: --expect");
+  const auto given = rows.group_columns.empty();
+  if (given && groups.groups.from == "near-copies") {
+    result.notes.push_back(fmt::format("{:.0f} % of the images have near-copies, which are kept together; if a column names bursts, patients or "
+                                       "products, give it with --group",
+                                       100 * groups.groups.joined_share()));
+  }
+  for (const AuditColumn& column : rows.columns) {
+    const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
+                              std::ranges::find(rows.group_columns, column.name) != rows.group_columns.end();
+    if (!column.unusable.empty() && !names_groups) {
+      result.notes.push_back(fmt::format("column {} is ignored: it {}", column.name, column.unusable));
+    }
+  }
+  for (const std::string& name : groups.identifiers) {
+    if (groups.groups.from != "column " + name) {
+      result.notes.push_back(fmt::format("column {} names what the rows are of: its values repeat within one class; it is no finding", name));
+    }
+  }
+  result.groups = std::move(groups.groups);
   return result;
 }
 
-std::string note_of(const AuditFinding& finding) {
-  if (finding.names_classes) return "names every class without exception: the label under another name";
-  if (finding.candidate.is(FeatureProperty::kClusters) && finding.assignable) {
-    return "clusters follow the class as well as a shortcut: look at the rows of another class's clusters, and do not correct by them";
-  }
-  return finding.follows_from.empty() ? "" : "may follow from " + finding.follows_from;
-}
-
 std::vector<std::string> not_detectable(const AuditResult& result) {
-  const auto searched = [&](CandidateKind kind) { return std::ranges::find(result.searched, kind) != result.searched.end(); };
+  const auto searched = [&](PropertyKind kind) { return std::ranges::find(result.searched, kind) != result.searched.end(); };
   std::vector<std::string> kinds;
-  if (searched(CandidateKind::kCell)) {
-    kinds = {"faint tints and casts",
-             "changes of exposure, contrast or saturation that a later lossy compression covers",
+  if (searched(PropertyKind::kDescription)) {
+    kinds = {"half-transparent or tilted marks, and logos on very small images, as shortcuts",
+             "changes of exposure, contrast, colour or saturation, as shortcuts",
              "mirrored, rotated and inverted images",
-             "shapes and poses, and thin lines or small text at changing places",
-             "combinations of properties that say nothing one by one",
-             "marks smaller than a hundredth of the image at changing places",
-             "properties of only some images of a class"};
+             "backgrounds that recur in kind but not in pixels, such as snow or water",
+             "combinations of properties that say nothing one by one"};
   }
-  if (searched(CandidateKind::kFile)) kinds.push_back("numbers in file names");
-  if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
-  if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
-  if (searched(CandidateKind::kDirection))
-    kinds.push_back("shortcuts that features alone show: a direction or a cluster is predictive at most");
-  if (!searched(CandidateKind::kDirection)) kinds.push_back("properties of an encoder's features: no embeddings were given");
+  if (!searched(PropertyKind::kDescription)) kinds.emplace_back("marks in images: no images were given");
+  if (!searched(PropertyKind::kColumn)) kinds.emplace_back("where and how images were taken: no columns were given");
+  if (searched(PropertyKind::kDirection)) kinds.emplace_back("shortcuts that features alone show: a direction or a cluster is worth a look at most");
+  if (!searched(PropertyKind::kDirection)) kinds.emplace_back("properties of an encoder's features: no embeddings were given");
   return kinds;
 }
 

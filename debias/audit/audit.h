@@ -1,84 +1,86 @@
-// Finds properties of images, files or columns that predict the class, and separates shortcuts from legitimate signs.
+// Finds properties of images, files or columns that go with the class, and says which of them are shortcuts.
 //
-// Every candidate gets the cross-validated balanced accuracy of a closed-form classifier (balanced_accuracy.h), a p-value adjusted over all
-// candidates (permutation_test.h), and as reference the accuracy that a legitimate sign reaches:
-//   cell     the lower middle (quantile 0.4) of the cells of the same grid
-//   patch    mean colours by place, on a 4 x 4 grid
-//   border   the middle of the image; each side of the border must exceed it
-//   global   mean colours by place; chance for what content affects little: sharpness, noise, blockiness, casts, level use, fringes,
-//            stripes and shading
-//   file     chance; for bytes per pixel the better of the best global property and mean colours by place
-//   column   chance
-//   direction  the first principal components of the features together; a single one, and clusters of them, are at most predictive
-// A candidate is a *shortcut* if p <= 0.05 and it exceeds the reference (excess.h). It is *predictive* if only p <= 0.05 (it may be
-// legitimate), and *none* otherwise. A file name or column that names every class without exception is the label under another name, and
-// counts as predictive.
+// Every candidate is a property computed without labels; labels enter one permutation test (label_test.h), in which every group of rows
+// weighs 1. A property is a
+//   shortcut  if p <= 0.01 and its effect J* >= 0.30, or if it is present on 10 % of a class and 8 times rarer elsewhere, in 8 groups
+//   look      if p <= 0.05 and J* >= 0.15: it may be what the classes are about; at most five are named, and none is an alarm
+// Descriptions of whole images need J* >= 0.60, and only those that content affects little can be shortcuts. Where groups are a guess
+// from near-copies that joins a fifth of the rows, facts, columns, edges and backgrounds need J* >= 0.50.
+// Shortcuts are ordered by kind (facts and columns; edges, backgrounds and marks; details; descriptions) and effect. One that adds nothing
+// within the values of an earlier one (p > 0.05 if labels are permuted within them) is listed with it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "debias/audit/candidate.h"
-#include "debias/audit/file_facts.h"
-#include "debias/audit/held_out_values.h"
-#include "debias/audit/picture_features.h"
+#include "debias/audit/exact_properties.h"
+#include "debias/audit/label_test.h"
+#include "debias/audit/picture_properties.h"
 #include "debias/core/progress.h"
 
 namespace debias {
-
-struct AuditColumn {
-  std::string name;
-  std::vector<std::string> values;  // one per row; empty: unknown
-};
 
 // One row per image, shuffled without regard to labels.
 struct AuditRows {
   std::vector<std::string> classes;
   std::vector<int32_t> labels;
-  std::vector<PictureFeatures> pictures;  // empty without images
-  std::vector<FileFacts> files;           // empty without images
+  std::vector<Picture> pictures;  // empty without images
+  int side = 0;                   // of their thumbnails
   std::vector<AuditColumn> columns;
-  std::vector<float> embeddings;  // [rows, dimensions]; empty without features
+  std::vector<std::string> group_columns;  // that were asked for; empty: they are looked for
+  std::vector<float> embeddings;           // [rows, dimensions]; empty without features
   int64_t dimensions = 0;
 };
 
-enum class AuditVerdict { kShortcut, kPredictive, kNone };
+struct Expected {
+  std::vector<std::string> names;
+  std::vector<ImagePlace> regions;
+};
+
+enum class AuditVerdict { kShortcut, kLook, kNone };
 template <>
 struct EnumNames<AuditVerdict> {
   static constexpr std::array<std::pair<std::string_view, AuditVerdict>, 3> values = {
-      {{"shortcut", AuditVerdict::kShortcut}, {"predictive", AuditVerdict::kPredictive}, {"none", AuditVerdict::kNone}}};
+      {{"shortcut", AuditVerdict::kShortcut}, {"look", AuditVerdict::kLook}, {"none", AuditVerdict::kNone}}};
 };
 
 struct AuditFinding {
-  Candidate candidate;
-  double accuracy = 0, reference = 0, p_adjusted = 1;
+  Property property = {};
+  TestedProperty tested = {};
   AuditVerdict verdict = AuditVerdict::kNone;
-  std::string follows_from;          // the shortcut that explains this one; the verdict is then kPredictive
-  bool names_classes = false;        // the label under another name; the verdict is then kPredictive
-  bool assignable = false;           // it can give bias labels: not a global property, and certain for at least half of the images
-  double confident_share = 0;        // share of images whose value is certain (held_out_values.h); 0 for global properties
-  std::vector<HeldOutValue> values;  // one per row; empty unless assignable
+  std::vector<std::string> with_it = {};  // names of shortcuts that add nothing
+  bool follows = false;              // it is one of those of another finding
+  bool names_classes = false;        // the label under another name
+  bool expected = false;
+  std::function<std::string(const Picture&)> value_of = {};  // empty: columns have their values, others cannot give any
+
+  bool assignable() const { return property.kind == PropertyKind::kColumn || static_cast<bool>(value_of); }
+  bool is_alarm() const { return verdict == AuditVerdict::kShortcut && !follows && !expected; }
+  std::string class_value_text() const;  // "AP", ">= 512", "present"
 };
 
 struct AuditResult {
   int64_t images = 0;
   std::vector<std::string> classes;
-  double chance = 0.5;
-  // Shortcuts first (those of the whole image last among them), then by accuracy. Of cells the best that do not touch.
-  std::vector<AuditFinding> findings;
-  std::vector<CandidateKind> searched;  // kinds that had candidates
-  std::vector<double> fine_cells;       // accuracy of each cell of the 16 x 16 grid, by row; empty without images
-  std::vector<std::string> remarks;
+  RowGroups groups;
+  std::vector<std::string> identifiers;  // columns that name groups
+  std::vector<AuditFinding> findings;    // shortcuts in order, then what is worth a look, then the others by effect
+  double smallest_share = 1;             // of a class's groups: a mark on fewer would be missed
+  std::vector<PropertyKind> searched;
+  std::vector<std::string> notes;
+
+  std::vector<const AuditFinding*> of(AuditVerdict verdict) const;  // without those that follow from another
 };
 
-// The reason why the verdict differs from that of the numbers alone, or empty.
-std::string note_of(const AuditFinding& finding);
-
-// Shortcuts that this audit cannot detect, in words: of the kinds that were searched, and kinds that were not searched.
+// Shortcuts that this audit cannot detect, in words.
 std::vector<std::string> not_detectable(const AuditResult& result);
 
-// Requires at least two classes, each with rows outside every fold; audit_sample.h ensures this.
-AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress = Progress::silent());
+// The finding of this name, with or without "column ". Usage error with the nearest name, beginning with `what`.
+const AuditFinding& finding_named(const AuditResult& result, const std::string& name, const std::string& what);
+
+// Requires at least two classes; audit_sample.h ensures this.
+AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/audit/column_values.h"
 #include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/folder_layout.h"
@@ -81,7 +80,7 @@ FileRecords records_of(const AuditFolderOptions& options, const std::string& pre
 FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
   std::vector<std::string> images;
   for (const PictureFile& file : folder.files) images.push_back(file.source);
-  FileRecords records = records_of(options, prefix, table, images, &folder.remarks);
+  FileRecords records = records_of(options, prefix, table, images, &folder.notes);
   const auto missing = static_cast<size_t>(std::count(records.begin(), records.end(), nullptr));
   if (missing == records.size()) {
     throw FileError(options.labels, fmt::format("has no row for any image; the images are named as '{}'", images.front()));
@@ -89,7 +88,7 @@ FileRecords records_of_files(const AuditFolderOptions& options, const std::strin
   if (missing > 0) {
     const auto first = static_cast<size_t>(std::find(records.begin(), records.end(), nullptr) - records.begin());
     const std::string effect = !table.has("label") ? "their values are unknown" : "without a label they are left out";
-    folder.remarks.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"),
+    folder.notes.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"),
                                          missing == 1 ? "has" : "have", options.labels, effect, images[first]));
   }
   return records;
@@ -119,7 +118,7 @@ void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
   }
   if (count == 0) return;
   const std::string field = written.values[first].empty() ? "" : fmt::format(" ('{}')", written.values[first]);
-  folder.remarks.push_back(fmt::format("{} {} no label in {} and {} left out; the first is {}{}", counted(count, "image"),
+  folder.notes.push_back(fmt::format("{} {} no label in {} and {} left out; the first is {}{}", counted(count, "image"),
                                        count == 1 ? "has" : "have", written.path, count == 1 ? "is" : "are", folder.files[first].source,
                                        field));
 }
@@ -127,7 +126,7 @@ void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
 void take_labels(const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
   const ColumnFields written = fields_of(table, "label", records);
   ColumnFields fields = written;
-  if (std::string remark = clear_missing_words(fields); !remark.empty()) folder.remarks.push_back(std::move(remark));
+  if (std::string remark = clear_missing_words(fields); !remark.empty()) folder.notes.push_back(std::move(remark));
   CategoricalValues values = categorical_values(fields);
   folder.classes = std::move(values.names);
   folder.labels = std::move(values.values);
@@ -145,7 +144,7 @@ void keep_split(const AuditColumn& splits, const std::string& wanted, AuditFolde
     folder.labels[i] = kUnknown;
     ++others;
   }
-  if (others > 0) folder.remarks.push_back(fmt::format("{} images of other splits than {} are left out", others, wanted));
+  if (others > 0) folder.notes.push_back(fmt::format("{} images of other splits than {} are left out", others, wanted));
 }
 
 void take_columns(const AuditFolderOptions& options, const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
@@ -155,14 +154,18 @@ void take_columns(const AuditFolderOptions& options, const CsvTable& table, cons
       if (title != "path" && title != "label" && title != "split" && !title.empty()) titles.push_back(title);
     }
   }
+  for (const std::string& title : options.group) {
+    table.required(title);
+    if (std::ranges::find(titles, title) == titles.end()) titles.push_back(title);
+  }
   for (const std::string& title : titles) {
     AuditColumn column = column_of(table, title, records);
-    const std::string reason = unusable_column(column.values);
-    if (reason.empty()) {
-      folder.columns.push_back(std::move(column));
-    } else {
-      folder.remarks.push_back(fmt::format("column {} is ignored: it {}", title, reason));
+    if (const std::string reason = constant_column(column.values); !reason.empty()) {
+      folder.notes.push_back(fmt::format("column {} is ignored: it {}", title, reason));
+      continue;
     }
+    column.unusable = unusable_column(column.values);
+    folder.columns.push_back(std::move(column));
   }
 }
 
@@ -224,7 +227,9 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   AuditFolder folder = list_folder(options, prefix);
   list_other_splits(options, layout, split, folder);
   if (options.labels.empty()) {
-    if (!options.columns.empty()) throw usage_error("audit: --columns names columns of a CSV; give it with --labels FILE.csv");
+    for (const auto& [option, given] : {std::pair("--columns", &options.columns), std::pair("--group", &options.group)}) {
+      if (!given->empty()) throw usage_error("audit: {} names columns of a CSV; give it with --labels FILE.csv", option);
+    }
     return folder;
   }
   const CsvTable table = read_table(options.labels);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "debias/audit/audit.h"
-#include "debias/audit/picture_table.h"
+#include "debias/audit/picture.h"
 
 namespace debias {
 
@@ -15,6 +15,8 @@ struct AuditFolderOptions {
   std::string labels;                // a CSV with a column path, or ""
   std::vector<std::string> columns;  // of the CSV; empty: all usable ones
   std::string split;                 // a folder of `folder`; empty: train, or the folder itself
+  std::vector<std::string> group;    // columns of the CSV that name what belongs together; empty: looked for
+  Expected expected;
 };
 
 // An image of a split that is not audited.
@@ -32,11 +34,11 @@ struct AuditFolder {
   std::vector<std::string> splits;       // one per file; empty without splits
   std::vector<AuditColumn> columns;      // of all files
   std::vector<OtherImage> other_splits;
-  std::vector<std::string> remarks;  // one line each: what was left out and why
+  std::vector<std::string> notes;  // one line each: what was left out and why
 };
 
 // Labels come from the CSV's column `label` if it has one (column_values.h), else from the class folders. Images without a label or a row,
-// and rows without a file, are counted in remarks. A CSV with a column `split` selects the rows of
+// and rows without a file, are counted in notes. A CSV with a column `split` selects the rows of
 // `split` ("train" if that is empty). Throws the data errors of find_layout, image_folder and rows_of_images, a data error if no image has
 // a row, and a usage error for a column that the CSV does not have.
 AuditFolder read_audit_folder(const AuditFolderOptions& options);

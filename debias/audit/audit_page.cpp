@@ -1,13 +1,14 @@
 #include "debias/audit/audit_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <set>
 
+#include "debias/audit/audit_summary.h"
 #include "debias/core/file_error.h"
-#include "debias/core/philox.h"
 #include "debias/data/shown_names.h"
 #include "debias/image/png_encode.h"
 #include "debias/image/resize.h"
@@ -16,9 +17,8 @@
 namespace debias {
 namespace {
 
-constexpr int kMeanSide = 160, kThumbnailSide = 64;
-constexpr int64_t kMeanImages = 400;
-constexpr size_t kSheetImages = 16, kSheets = 3;
+constexpr int kThumbnailSide = 96;
+constexpr size_t kSheetImages = 6;
 
 std::optional<Image> thumbnail_or_none(const PictureFile& file, int side) {
   try {
@@ -36,136 +36,110 @@ Html image_html(const Image& image, const std::string& alt) {
 
 const PictureFile& file_of(const FolderAudit& audit, size_t row) { return audit.folder.files[static_cast<size_t>(audit.files[row])]; }
 
-Image mean_image(const FolderAudit& audit) {
-  std::vector<double> sum(static_cast<size_t>(kMeanSide) * kMeanSide * 3);
-  double count = 0;
-  for (size_t row = 0; row < audit.files.size() && row < kMeanImages; ++row) {  // rows are shuffled
-    const auto image = thumbnail_or_none(file_of(audit, row), kMeanSide);
-    if (!image) continue;
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += image->pixels[i];
-    ++count;
-  }
-  Image mean{kMeanSide, kMeanSide, 3, std::vector<uint8_t>(sum.size())};
-  for (size_t i = 0; i < sum.size(); ++i) mean.pixels[i] = static_cast<uint8_t>(count > 0 ? sum[i] / count : 0);
-  return mean;
-}
-
-// Red laid over the mean image's grey, in proportion to a cell's accuracy between chance and 1.
-Image heat_map(const FolderAudit& audit) {
-  Image image = mean_image(audit);
-  for (int y = 0; y < kMeanSide; ++y) {
-    for (int x = 0; x < kMeanSide; ++x) {
-      const int cell = y * kFineGrid / kMeanSide * kFineGrid + x * kFineGrid / kMeanSide;
-      const double chance = audit.result.chance;
-      const double heat = std::clamp((audit.result.fine_cells[static_cast<size_t>(cell)] - chance) / (1 - chance), 0.0, 1.0);
-      uint8_t* pixel = image.pixels.data() + 3 * (static_cast<size_t>(y) * kMeanSide + static_cast<size_t>(x));
-      const double grey = (pixel[0] + pixel[1] + pixel[2]) / 3.0;
-      const std::array<double, 3> red = {220, 30, 20};
-      for (size_t c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>((1 - heat) * grey + heat * red[c]);
-    }
-  }
-  return image;
-}
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 Table findings_table(const AuditResult& result) {
+  constexpr size_t kShown = 40;
   Table table;
   table.caption =
-      fmt::format("Candidates, shortcuts first. Accuracy is balanced and cross-validated; chance is {}.", percent(result.chance));
-  for (const char* head : {"candidate", "kind", "verdict", "accuracy", "reference", "p (adjusted)", "bias labels for", "note"}) {
+      "Properties, shortcuts first. Shares are of groups; the effect is what goes beyond labels that are permuted among groups; p is adjusted "
+      "for all properties.";
+  for (const char* head : {"property", "kind", "verdict", "value", "class", "of the class", "of the others", "effect", "p"}) {
     table.head.push_back({plain(head), "", ""});
   }
   for (const AuditFinding& f : result.findings) {
-    table.rows.push_back({{{plain(f.candidate.name), "", ""},
-                           {plain(enum_name(f.candidate.kind)), "", ""},
-                           {plain(enum_name(f.verdict)), "", ""},
-                           {plain(percent(f.accuracy)), "n", ""},
-                           {plain(percent(f.reference)), "n", ""},
-                           {plain(fmt::format("{:.3f}", f.p_adjusted)), "n", ""},
-                           {plain(f.assignable ? percent(f.confident_share) : "none"), "n", ""},
-                           {plain(note_of(f)), "", ""}},
+    if (table.rows.size() == kShown) break;
+    const std::string verdict = f.names_classes ? "the label" : f.follows ? "with another" : f.expected ? "expected" : std::string(enum_name(f.verdict));
+    table.rows.push_back({{{plain(f.property.name), "", ""},
+                           {plain(enum_name(f.property.kind)), "", ""},
+                           {plain(verdict), "", ""},
+                           {plain(f.class_value_text()), "", ""},
+                           {plain(result.classes[static_cast<size_t>(f.tested.label)]), "", ""},
+                           {plain(percent(f.tested.in_class)), "n", ""},
+                           {plain(percent(f.tested.elsewhere)), "n", ""},
+                           {plain(fmt::format("{:.2f}", f.tested.effect)), "n", ""},
+                           {plain(fmt::format("{:.3f}", f.tested.p_adjusted)), "n", ""}},
                           false});
   }
   return table;
 }
 
-// Rows of a class whose value is, or is not, the class's own.
-std::vector<size_t> rows_of(const FolderAudit& audit, const AuditFinding& finding, int32_t label, bool with) {
-  std::vector<size_t> rows;
-  for (size_t row = 0; row < finding.values.size() && rows.size() < kSheetImages; ++row) {
-    if (audit.rows.labels[row] != label || !finding.values[row].confident) continue;
-    if ((finding.values[row].value == label) == with) rows.push_back(row);
+// A thumbnail with the place of the finding framed in red.
+void frame_place(Image& image, const ImagePlace& place) {
+  const auto pixel = [](double share, int extent) { return std::clamp(static_cast<int>(share * extent), 0, extent - 1); };
+  const int left = pixel(place.x, image.width), right = pixel(place.x + place.width, image.width);
+  const int top = pixel(place.y, image.height), bottom = pixel(place.y + place.height, image.height);
+  const auto mark = [&](int y, int x) {
+    uint8_t* p = image.pixels.data() + 3 * (static_cast<size_t>(y) * static_cast<size_t>(image.width) + static_cast<size_t>(x));
+    p[0] = 220;
+    p[1] = 30;
+    p[2] = 20;
+  };
+  for (int x = left; x <= right; ++x) {
+    mark(top, x);
+    mark(bottom, x);
   }
-  return rows;
+  for (int y = top; y <= bottom; ++y) {
+    mark(y, left);
+    mark(y, right);
+  }
 }
 
-Html contact_sheet(const FolderAudit& audit, const std::vector<size_t>& rows) {
+// Rows that have, or have not, the value, of different groups first.
+Html contact_sheet(const FolderAudit& audit, const AuditFinding& finding, bool with) {
   Html items;
-  for (const size_t row : rows) {
-    const PictureFile& file = file_of(audit, row);
-    const auto image = thumbnail_or_none(file, kThumbnailSide);
-    if (image) items += element("div", "thumb", image_html(*image, file.source));
+  std::set<int32_t> groups;
+  size_t shown = 0;
+  for (size_t row = 0; row < finding.property.values.size() && shown < kSheetImages; ++row) {
+    const int32_t value = finding.property.values[row];
+    const bool has = !finding.property.ordered ? value == finding.tested.value
+                     : finding.tested.above    ? value >= finding.tested.value
+                                               : value < finding.tested.value;
+    if (has != with || !groups.insert(audit.result.groups.of_row[row]).second) continue;
+    auto image = thumbnail_or_none(file_of(audit, row), kThumbnailSide);
+    if (!image) continue;
+    if (finding.property.place && with && finding.property.kind != PropertyKind::kDetail) frame_place(*image, *finding.property.place);
+    items += element("div", "thumb", image_html(*image, file_of(audit, row).source));
+    ++shown;
   }
   if (items.source.empty()) items = element("div", "missing", plain("none"));
   return items;
 }
 
-void add_sheets(const FolderAudit& audit, const AuditFinding& finding, Page& page) {
-  constexpr size_t kClasses = 10;
-  page.heading(3, finding.candidate.name);
-  if (finding.values.empty()) {
-    page.paragraph(plain("No bias labels can be given for this candidate, so its images cannot be sorted."), "note");
-    return;
-  }
+void add_finding(const FolderAudit& audit, const AuditFinding& finding, Page& page) {
+  page.heading(3, finding.property.name);
+  page.paragraph(plain(shares_text(finding, audit.result) + "."));
+  if (!finding.with_it.empty()) page.paragraph(plain(fmt::format("With it: {}.", fmt::join(finding.with_it, ", "))), "note");
+  if (audit.rows.pictures.empty()) return;
   Html list;
-  for (size_t c = 0; c < audit.result.classes.size() && c < kClasses; ++c) {
-    for (const bool with : {true, false}) {
-      const std::string title = fmt::format("{}: {}", audit.result.classes[c], with ? "aligned" : "conflicting");
-      list += element("li", "",
-                      element("div", "thumb", plain(title)) + contact_sheet(audit, rows_of(audit, finding, static_cast<int32_t>(c), with)));
-    }
+  for (const bool with : {true, false}) {
+    const std::string title = with ? finding.class_value_text() : "others";
+    list += element("li", "", element("div", "thumb", plain(title)) + contact_sheet(audit, finding, with));
   }
   page.add(element("ul", "near", list));
-}
-
-std::string verdict_text(const AuditResult& result) {
-  const auto shortcuts = std::ranges::count(result.findings, AuditVerdict::kShortcut, &AuditFinding::verdict);
-  if (shortcuts == 0) return "No shortcut was found among the candidates that were searched.";
-  const AuditFinding& first = result.findings.front();
-  return fmt::format(
-      "{} likely {}. The strongest, {}, predicts the class of {} of the images of a class; a legitimate sign would reach {}.", shortcuts,
-      shortcuts == 1 ? "shortcut" : "shortcuts", first.candidate.name, percent(first.accuracy), percent(first.reference));
 }
 
 }  // namespace
 
 std::string audit_page(const FolderAudit& audit, const std::string& name, const std::vector<std::string>& commands) {
   Page page("Audit of " + name);
-  page.paragraph(strong(verdict_text(audit.result)));
-  page.paragraph(plain(
-      fmt::format("{} images of {} classes: {}.", audit.result.images, audit.result.classes.size(), shown_names(audit.result.classes))));
-  for (const std::string& remark : audit.result.remarks) page.paragraph(plain(remark), "note");
-  for (const BadFile& bad : audit.bad) page.paragraph(plain(fmt::format("not read: {}: {}", bad.path, bad.reason)), "warning");
+  const AuditResult& result = audit.result;
+  page.paragraph(strong(verdict_line(result, audit.rows.embeddings.empty() ? "images" : "rows") + "."));
+  const auto shortcuts = result.of(AuditVerdict::kShortcut), looks = result.of(AuditVerdict::kLook);
+  for (const AuditFinding* finding : shortcuts) add_finding(audit, *finding, page);
   page.heading(2, "Next");
   for (const std::string& command : commands) page.preformatted(command);
-  page.heading(2, "Candidates");
-  page.table(findings_table(audit.result));
-  if (!audit.result.fine_cells.empty()) {
-    page.heading(2, "Where images predict the class");
-    page.paragraph(
-        plain("Each cell of a 16 x 16 grid by itself, over the mean image: the redder a cell, the better its colours predict the class."));
-    page.add(element("figure", "", image_html(heat_map(audit), "accuracy of each cell over the mean image")));
-  }
-  page.heading(2, "Aligned and conflicting images");
-  size_t sheets = 0;
-  for (const AuditFinding& finding : audit.result.findings) {
-    if (finding.verdict == AuditVerdict::kShortcut && sheets++ < kSheets) add_sheets(audit, finding, page);
-  }
-  if (sheets == 0) page.paragraph(plain("There is no shortcut to sort them by."), "note");
+  for (const std::string& note : result.notes) page.paragraph(plain(note), "note");
+  for (const BadFile& bad : audit.bad) page.paragraph(plain(fmt::format("not read: {}: {}", bad.path, bad.reason)), "warning");
+  page.heading(2, "Worth a look");
+  page.paragraph(plain(looks.empty() ? "Nothing else goes with the class." : "These may be what the classes are about."), "note");
+  for (const AuditFinding* finding : looks) add_finding(audit, *finding, page);
+  page.heading(2, "All properties");
+  page.paragraph(plain(fmt::format("{} of {} classes: {}.", result.images, result.classes.size(), shown_names(result.classes))));
+  page.table(findings_table(result));
   page.heading(2, "What could not have been found");
   Html list;
-  for (const std::string& kind : not_detectable(audit.result)) list += element("li", "", plain(kind));
+  for (const std::string& kind : not_detectable(result)) list += element("li", "", plain(kind));
   page.add(element("ul", "", list));
   return page.html();
 }

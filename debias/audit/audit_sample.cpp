@@ -73,7 +73,7 @@ AuditSample audit_sample(const std::string& what, const std::vector<std::string>
                          uint64_t seed) {
   AuditSample sample;
   const std::vector<int64_t> sizes = class_sizes(classes.size(), labels);
-  const std::vector<size_t> kept = kept_classes(what, classes, sizes, sample.remarks);
+  const std::vector<size_t> kept = kept_classes(what, classes, sizes, sample.notes);
   std::vector<int32_t> number(classes.size(), kLeftOut);
   for (const size_t c : kept) {
     number[c] = static_cast<int32_t>(sample.classes.size());
@@ -94,7 +94,7 @@ AuditSample audit_sample(const std::string& what, const std::vector<std::string>
     sample.labels.push_back(own);
   }
   if (std::ssize(sample.rows) < labelled) {
-    sample.remarks.push_back(
+    sample.notes.push_back(
         fmt::format("{} of {} images are audited, drawn at random, at most {} of a class", sample.rows.size(), labelled, limit));
   }
   return sample;

@@ -1,6 +1,7 @@
 #include "debias/audit/audit_summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,9 +10,30 @@
 namespace debias {
 namespace {
 
-nlohmann::ordered_json place_json(const std::optional<ImagePlace>& place) {
+using Json = nlohmann::ordered_json;
+
+Json place_json(const std::optional<ImagePlace>& place) {
   if (!place) return nullptr;
   return {place->x, place->y, place->width, place->height};
+}
+
+Json finding_json(const AuditFinding& f, const AuditResult& result) {
+  Json json = {{"name", f.property.name},
+               {"kind", enum_name(f.property.kind)},
+               {"verdict", enum_name(f.verdict)},
+               {"class", result.classes[static_cast<size_t>(f.tested.label)]},
+               {"value", f.class_value_text()},
+               {"in_class", f.tested.in_class},
+               {"elsewhere", f.tested.elsewhere},
+               {"effect", f.tested.effect},
+               {"p_adjusted", f.tested.p_adjusted},
+               {"exact", f.property.exact},
+               {"assignable", f.assignable()},
+               {"place", place_json(f.property.place)},
+               {"with_it", f.with_it},
+               {"expected", f.expected}};
+  if (f.names_classes) json["note"] = "the label under another name";
+  return json;
 }
 
 std::string bad_files_line(const std::vector<BadFile>& files) {
@@ -25,58 +47,89 @@ std::string bad_files_line(const std::vector<BadFile>& files) {
   return text + '\n';
 }
 
+std::string groups_text(const AuditResult& result) {
+  const RowGroups& groups = result.groups;
+  if (groups.from == "none") return "";
+  const std::string from = groups.from == "times" ? "by EXIF times" : groups.from;
+  return fmt::format(" of {} groups ({})", groups.count, from);
+}
+
+std::string findings_lines(const std::vector<const AuditFinding*>& findings, const AuditResult& result) {
+  std::string text;
+  size_t width = 0;
+  for (const AuditFinding* f : findings) width = std::max(width, f->property.name.size());
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const AuditFinding& f = *findings[i];
+    text += fmt::format("{}. {:<{}}   {}{}{}\n", i + 1, f.property.name, width, shares_text(f, result), f.property.exact ? "   exact" : "",
+                        f.expected ? "   expected" : "");
+    if (!f.with_it.empty()) text += fmt::format("   with it: {}\n", fmt::join(f.with_it, ", "));
+  }
+  return text;
+}
+
 }  // namespace
 
-nlohmann::ordered_json to_json(const FolderAudit& audit) {
-  const AuditResult& result = audit.result;
-  nlohmann::ordered_json json = {{"images", result.images}, {"classes", result.classes}, {"candidates", nlohmann::ordered_json::array()}};
-  for (const AuditFinding& f : result.findings) {
-    json["candidates"].push_back({{"name", f.candidate.name},
-                                  {"kind", enum_name(f.candidate.kind)},
-                                  {"place", place_json(f.candidate.place)},
-                                  {"accuracy", f.accuracy},
-                                  {"chance", result.chance},
-                                  {"reference", f.reference},
-                                  {"p_adjusted", f.p_adjusted},
-                                  {"verdict", enum_name(f.verdict)},
-                                  {"assignable", f.assignable},
-                                  {"confident_share", f.confident_share}});
-    if (const std::string note = note_of(f); !note.empty()) json["candidates"].back()["note"] = note;
+std::string shares_text(const AuditFinding& f, const AuditResult& result) {
+  return fmt::format("{} on {:.0f} % of {}, {:.0f} % of the others", f.class_value_text(), 100 * f.tested.in_class,
+                     result.classes[static_cast<size_t>(f.tested.label)], 100 * f.tested.elsewhere);
+}
+
+std::string verdict_line(const AuditResult& result, const std::string& rows) {
+  const auto shortcuts = result.of(AuditVerdict::kShortcut).size();
+  std::string text = fmt::format("{} in {} {}{}", shortcuts == 0 ? "no shortcut" : fmt::format("{} shortcut{}", shortcuts, shortcuts == 1 ? "" : "s"),
+                                 result.images, rows, groups_text(result));
+  if (shortcuts == 0) {
+    text += result.smallest_share >= 1 ? "; there are too few groups to see one"
+                                       : fmt::format("; a mark on fewer than {:.0f} % of a class's {} would be missed",
+                                                     100 * result.smallest_share, result.groups.from == "none" ? rows : "groups");
   }
-  json["searched"] = nlohmann::ordered_json::array();
-  for (const CandidateKind kind : result.searched) json["searched"].push_back(enum_name(kind));
+  return text;
+}
+
+Json to_json(const FolderAudit& audit) {
+  const AuditResult& result = audit.result;
+  Json json = {{"images", result.images},
+               {"groups", result.groups.count},
+               {"groups_from", result.groups.from},
+               {"identifiers", result.identifiers},
+               {"classes", result.classes}};
+  for (const auto& [key, verdict] : {std::pair("shortcuts", AuditVerdict::kShortcut), std::pair("look", AuditVerdict::kLook)}) {
+    json[key] = Json::array();
+    for (const AuditFinding* finding : result.of(verdict)) json[key].push_back(finding_json(*finding, result));
+  }
+  json["candidates"] = Json::array();
+  for (const AuditFinding& finding : result.findings) json["candidates"].push_back(finding_json(finding, result));
+  json["smallest_effect_seen"] = result.smallest_share;
+  json["searched"] = Json::array();
+  for (const PropertyKind kind : result.searched) json["searched"].push_back(enum_name(kind));
   json["not_detectable"] = not_detectable(result);
-  json["remarks"] = result.remarks;
-  json["bad_files"] = nlohmann::ordered_json::array();
+  json["notes"] = result.notes;
+  json["bad_files"] = Json::array();
   for (const BadFile& bad : audit.bad) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
   return json;
 }
 
 std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands) {
   const AuditResult& result = audit.result;
-  const char* what = audit.rows.embeddings.empty() ? "images" : "rows";
-  std::string text = fmt::format("{} {} of {} classes; chance {:.1f} %\n", result.images, what, result.classes.size(), 100 * result.chance);
-  for (const std::string& remark : result.remarks) text += fmt::format("note: {}\n", remark);
-  if (!audit.bad.empty()) text += bad_files_line(audit.bad);
-  for (const AuditFinding& f : result.findings) {
-    text += fmt::format("{:<11}{:<10}{:<24} {:5.1f} %  reference {:5.1f} %  p {:.3f}  {}{}\n", enum_name(f.verdict),
-                        enum_name(f.candidate.kind), f.candidate.name, 100 * f.accuracy, 100 * f.reference, f.p_adjusted,
-                        f.assignable ? fmt::format("values for {:.0f} %", 100 * f.confident_share) : "no values",
-                        note_of(f).empty() ? "" : "; " + note_of(f));
+  std::string text = verdict_line(result, audit.rows.embeddings.empty() ? "images" : "rows") + '\n';
+  text += findings_lines(result.of(AuditVerdict::kShortcut), result);
+  if (const auto looks = result.of(AuditVerdict::kLook); !looks.empty()) {
+    text += "worth a look (they may be what the classes are about):\n" + findings_lines(looks, result);
   }
-  text += "not detectable:\n";
-  for (const std::string& kind : not_detectable(result)) text += fmt::format("  {}\n", kind);
-  if (!commands.empty()) text += "next:\n";
-  for (const std::string& command : commands) text += fmt::format("  {}\n", command);
+  text += fmt::format("not detectable: {}\n", fmt::join(not_detectable(result), "; "));
+  for (const std::string& command : commands) text += fmt::format("next: {}\n", command);
+  for (const std::string& note : result.notes) text += fmt::format("note: {}\n", note);
+  if (!audit.bad.empty()) text += bad_files_line(audit.bad);
   return text;
 }
 
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result) {
   std::vector<std::pair<std::string, double>> metrics;
   for (const auto& [name, verdict] : EnumNames<AuditVerdict>::values) {
-    metrics.emplace_back(name, static_cast<double>(std::ranges::count(result.findings, verdict, &AuditFinding::verdict)));
+    double count = 0;
+    for (const AuditFinding& f : result.findings) count += f.verdict == verdict && !f.follows && !(verdict == AuditVerdict::kShortcut && f.expected);
+    metrics.emplace_back(name, count);
   }
-  metrics.emplace_back("accuracy", result.findings.empty() ? result.chance : result.findings.front().accuracy);
   return metrics;
 }
 

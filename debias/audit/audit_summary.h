@@ -11,13 +11,20 @@
 
 namespace debias {
 
-// {"images", "classes", "candidates", "searched", "not_detectable", "remarks", "bad_files"}.
+// {"images", "groups", "groups_from", "identifiers", "classes", "shortcuts", "look", "candidates", "smallest_effect_seen", "searched",
+// "not_detectable", "notes", "bad_files"}.
 nlohmann::ordered_json to_json(const FolderAudit& audit);
+
+// "AP on 82 % of pneumonia, 4 % of the others".
+std::string shares_text(const AuditFinding& finding, const AuditResult& result);
+
+// "no shortcut in 320 images of 50 groups (by EXIF times); ...".
+std::string verdict_line(const AuditResult& result, const std::string& rows);
 
 // `commands` are those to run next.
 std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands);
 
-// The number of findings by name of the verdict, and "accuracy", that of the first finding, or chance without findings.
+// Numbers of findings by name of the verdict; "shortcut" without those that were expected.
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result);
 
 }  // namespace debias

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
-#include "debias/audit/assigned_values.h"
 #include "debias/core/error.h"
-#include "debias/core/nearest_name.h"
 #include "debias/data/csv_text.h"
 #include "debias/data/readers/csv_column.h"
 
@@ -14,16 +13,10 @@ namespace debias {
 namespace {
 
 const AuditFinding& assignable_finding(const AuditResult& result, const std::string& name) {
-  std::vector<std::string> known;
-  for (const AuditFinding& finding : result.findings) known.push_back(finding.candidate.name);
-  const auto found = std::ranges::find(result.findings, name, [](const AuditFinding& finding) { return finding.candidate.name; });
-  if (found == result.findings.end()) throw usage_error("audit: --accept: no candidate '{}'{}", name, suggestion(name, known));
-  if (found->assignable) return *found;
-  if (found->candidate.kind == CandidateKind::kGlobal) {
-    throw usage_error("audit: --accept '{}': a property of whole images varies with what they show, so no bias labels can be given", name);
-  }
-  throw usage_error("audit: --accept '{}': the value is certain for {:.0f} % of the images, and at least half are needed", name,
-                    100 * found->confident_share);
+  const AuditFinding& found = finding_named(result, name, "audit: --accept");
+  if (found.assignable()) return found;
+  throw usage_error("audit: --accept '{}': it varies with what images show, so no bias labels can be given; accept one of a file, a column, an "
+                    "edge, a background, a mark or a detail", name);
 }
 
 // A class folder may have such a name; a field of a CSV with it is unknown.
@@ -36,26 +29,49 @@ void require_class_names(const AuditFolder& folder) {
 
 }  // namespace
 
-std::string bias_file(const FolderAudit& audit, const std::string& finding, Progress& progress) {
-  require_class_names(audit.folder);
-  const AssignedValues values = assigned_values(audit, assignable_finding(audit.result, finding), progress);
-  const bool has_splits = !audit.folder.splits.empty();
-  std::string text = csv_line(has_splits ? std::vector<std::string>{"path", "label", "bias", "confidence", "split"}
-                                         : std::vector<std::string>{"path", "label", "bias", "confidence"});
-  const auto add = [&](const std::string& path, const std::string& label, const std::optional<HeldOutValue>& value,
-                       const std::string& split) {
-    std::vector<std::string> fields = {path, label,
-                                       value && value->confident ? audit.result.classes[static_cast<size_t>(value->value)] : "",
-                                       value ? fmt::format("{:.4f}", value->confidence) : ""};
-    if (has_splits) fields.push_back(split);
-    text += csv_line(fields);
-  };
-  for (size_t i = 0; i < values.files.size(); ++i) {
-    add(audit.folder.files[i].source, audit.folder.label_names[i], values.files[i], has_splits ? audit.folder.splits[i] : "");
+namespace {
+
+constexpr int64_t kReadAtOnce = 500;
+
+// Of every file, as it is now: those that were audited and others.
+std::vector<std::string> measured_values(const std::vector<PictureFile>& files, const AuditFinding& finding, int side, Progress& progress) {
+  std::vector<std::string> values(files.size());
+  for (int64_t first = 0; first < std::ssize(files); first += kReadAtOnce) {
+    const auto count = static_cast<size_t>(std::min<int64_t>(kReadAtOnce, std::ssize(files) - first));
+    const PictureTable table = read_pictures(std::span(files).subspan(static_cast<size_t>(first), count), side, progress);
+    for (size_t i = 0; i < table.pictures.size(); ++i) values[static_cast<size_t>(first + table.index[i])] = finding.value_of(table.pictures[i]);
   }
-  for (size_t i = 0; i < values.others.size(); ++i) {
-    const OtherImage& other = audit.folder.other_splits[i];
-    add(other.file.source, other.label_name, values.others[i], "");
+  return values;
+}
+
+}  // namespace
+
+std::string bias_file(const FolderAudit& audit, const std::string& name, Progress& progress) {
+  require_class_names(audit.folder);
+  const AuditFinding& finding = assignable_finding(audit.result, name);
+  const AuditFolder& folder = audit.folder;
+  const size_t own = folder.files.size();
+  std::vector<std::string> values;
+  if (finding.property.kind == PropertyKind::kColumn) {
+    const auto column = std::ranges::find(folder.columns, finding.property.name, [](const AuditColumn& c) { return "column " + c.name; });
+    values = column->values;
+    const auto position = static_cast<size_t>(column - folder.columns.begin());
+    for (const OtherImage& other : folder.other_splits) values.push_back(other.column_values.empty() ? "" : other.column_values[position]);
+  } else {
+    std::vector<PictureFile> files = folder.files;
+    for (const OtherImage& other : folder.other_splits) files.push_back(other.file);
+    values = measured_values(files, finding, audit.rows.side, progress);
+  }
+  const bool has_splits = !folder.splits.empty();
+  std::vector<std::string> titles = {"path", "label", "bias"};
+  if (has_splits) titles.emplace_back("split");
+  std::string text = csv_line(titles);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool other = i >= own;
+    std::vector<std::string> fields = {other ? folder.other_splits[i - own].file.source : folder.files[i].source,
+                                       other ? folder.other_splits[i - own].label_name : folder.label_names[i], values[i]};
+    if (has_splits) fields.push_back(other ? "" : folder.splits[i]);
+    text += csv_line(fields);
   }
   return text;
 }

@@ -4,6 +4,8 @@
 
 #include <cctype>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <regex>
 
@@ -58,6 +60,18 @@ std::string month_of(const std::string& stem) {
   return std::regex_search(stem, found, kDate) ? found.str(1) + "-" + found.str(3) : "";
 }
 
+// Of "2026:05:14 10:00:00", as if in UTC.
+std::optional<int64_t> seconds_of(const std::string& time) {
+  std::tm parts{};
+  if (std::sscanf(time.c_str(), "%d:%d:%d %d:%d:%d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour, &parts.tm_min,
+                  &parts.tm_sec) != 6) {
+    return std::nullopt;
+  }
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  return timegm(&parts);
+}
+
 }  // namespace
 
 std::string_view name_of(FileFact fact) {
@@ -98,8 +112,8 @@ FileFacts file_facts(const ImageFileBytes& file) {
                  suffix_of(stem),
                  pattern_of(stem),
                  month_of(stem)};
-  facts.measures = {std::log(static_cast<double>(file.width) / file.height), std::log(pixels),
-                    std::log(static_cast<double>(file.bytes.size()) / pixels)};
+  facts.measures = {static_cast<double>(file.width) / file.height, pixels, static_cast<double>(file.bytes.size()) / pixels};
+  facts.time = seconds_of(exif_time(file.bytes));
   return facts;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ std::string_view name_of(FileMeasure measure);
 struct FileFacts {
   std::array<std::string, kFileFacts> facts;  // empty: not in the file
   std::array<double, kFileMeasures> measures{};
+  std::optional<int64_t> time;  // EXIF time of the photograph, in seconds
 
   const std::string& fact(FileFact which) const { return facts[static_cast<size_t>(which)]; }
 };

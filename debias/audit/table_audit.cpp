@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
-#include "debias/audit/column_values.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/features/feature_table.h"
@@ -34,16 +32,19 @@ void take_table_columns(const AuditTableOptions& options, const TableRows& rows,
   std::vector<std::string> known, wanted = options.columns;
   for (const TableColumn& column : rows.columns) known.push_back(column.name);
   if (wanted.empty()) wanted = known;
+  for (const std::string& name : options.group) {
+    if (std::ranges::find(wanted, name) == wanted.end()) wanted.push_back(name);
+  }
   for (const std::string& name : wanted) {
     const auto found = std::ranges::find(rows.columns, name, &TableColumn::name);
     if (found == rows.columns.end()) throw usage_error("audit: {} has no column '{}'{}", rows.path, name, suggestion(name, known));
     AuditColumn column{name, texts_of(*found)};
-    const std::string reason = unusable_column(column.values);
-    if (reason.empty()) {
-      folder.columns.push_back(std::move(column));
-    } else {
-      folder.remarks.push_back(fmt::format("column {} is ignored: it {}", name, reason));
+    if (const std::string reason = constant_column(column.values); !reason.empty()) {
+      folder.notes.push_back(fmt::format("column {} is ignored: it {}", name, reason));
+      continue;
     }
+    column.unusable = unusable_column(column.values);
+    folder.columns.push_back(std::move(column));
   }
 }
 
@@ -66,23 +67,18 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
   FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
                                           TableRowOptions().label(options.label));
-  FolderAudit done{folder_of(table, options), {}, {}, {}, {}, seed};
-  AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
+  FolderAudit done{folder_of(table, options), {}, {}, {}, {}};
+  const AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;
   done.rows.classes = drawn.classes;
   done.rows.labels = drawn.labels;
   done.rows.dimensions = table.vectors.dimensions();
   done.rows.embeddings.resize(drawn.rows.size() * static_cast<size_t>(done.rows.dimensions));
   table.vectors.read_places(drawn.rows, done.rows.embeddings.data());
-  done.vectors = std::make_shared<const FeatureVectors>(std::move(table.vectors));
-  for (const AuditColumn& column : done.folder.columns) {
-    AuditColumn own{column.name, {}};
-    for (const int64_t row : drawn.rows) own.values.push_back(column.values[static_cast<size_t>(row)]);
-    done.rows.columns.push_back(std::move(own));
-  }
-  done.result = audit(done.rows, seed, progress);
-  done.result.remarks = done.folder.remarks;
-  done.result.remarks.insert(done.result.remarks.end(), drawn.remarks.begin(), drawn.remarks.end());
+  AuditFolderOptions common;
+  common.group = options.group;
+  common.expected = options.expected;
+  run_audit(drawn.notes, common, seed, done, progress);
   return done;
 }
 

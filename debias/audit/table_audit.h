@@ -13,6 +13,8 @@ struct AuditTableOptions {
   std::vector<std::string> columns;  // empty: all usable ones
   std::string split;                 // train, valid or test; empty: train
   std::string key, label;            // names of the tensor and of the class column (feature_table.h)
+  std::vector<std::string> group;    // columns that name what belongs together; empty: looked for
+  Expected expected;
 };
 
 // As audit_folder, for rows in place of images. Files have the table's names, or row numbers if it has none, and cannot be opened. Throws

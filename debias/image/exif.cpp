@@ -131,12 +131,18 @@ std::string exif_software(std::span<const uint8_t> file) {
   return exif_text(directory, first_directory(directory), kSoftware);
 }
 
-std::string exif_month(std::span<const uint8_t> file) {
-  constexpr uint64_t kTaken = 0x9003, kChanged = 0x0132;
-  constexpr size_t kMonth = 7;  // of "2026:05:14 10:00:00"
+std::string exif_time(std::span<const uint8_t> file) {
+  constexpr uint64_t kTaken = 0x9003;
   const ExifDirectory directory = exif_directory(file);
   const size_t own = photograph_directory(directory);
-  const std::string taken = own == 0 ? "" : exif_text(directory, own, kTaken);
+  return own == 0 ? "" : exif_text(directory, own, kTaken);
+}
+
+std::string exif_month(std::span<const uint8_t> file) {
+  constexpr uint64_t kChanged = 0x0132;
+  constexpr size_t kMonth = 7;  // of "2026:05:14 10:00:00"
+  const std::string taken = exif_time(file);
+  const ExifDirectory directory = exif_directory(file);
   return (taken.empty() ? exif_text(directory, first_directory(directory), kChanged) : taken).substr(0, kMonth);
 }
 

@@ -20,6 +20,9 @@ std::string exif_camera(std::span<const uint8_t> file);
 // The program that wrote the file (tag 0x0131), at most 64 bytes.
 std::string exif_software(std::span<const uint8_t> file);
 
+// "2026:05:14 10:00:00": when the photograph was taken (tag 0x9003); empty where it is not there.
+std::string exif_time(std::span<const uint8_t> file);
+
 // "2026:05": year and month in which the photograph was taken (tag 0x9003), or the file changed (0x0132) where the former is missing.
 std::string exif_month(std::span<const uint8_t> file);
 

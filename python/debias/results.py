@@ -108,40 +108,51 @@ class Candidate:
 
     name: str
     kind: str
-    place: Any
-    accuracy: float
-    chance: float
-    reference: float
-    p_adjusted: float
     verdict: str
+    label: str
+    value: str
+    in_class: float
+    elsewhere: float
+    effect: float
+    p_adjusted: float
+    exact: bool
     assignable: bool
-    confident_share: float
+    place: Any
+    with_it: List[str]
+    expected: bool
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> "Candidate":
-        return cls(**{field.name: found[field.name] for field in dataclasses.fields(cls)})
+        return cls(**{field.name: found["class" if field.name == "label" else field.name] for field in dataclasses.fields(cls)})
 
 
 @dataclasses.dataclass(frozen=True)
 class Audit:
-    """Result of an audit: `candidates` (strongest first), the kinds that were `searched`, and what is `not_detectable`."""
+    """Result of an audit: `shortcuts` and what is worth a `look`, strongest first, all `candidates`, and what is `not_detectable`.
+
+    `groups` of rows that belong together were found in `groups_from`; columns in `identifiers` name such groups. A mark on a smaller share of
+    a class than `smallest_effect_seen` would have been missed.
+    """
 
     images: int
+    groups: int
+    groups_from: str
+    identifiers: List[str]
     classes: List[str]
+    shortcuts: List[Candidate]
+    look: List[Candidate]
     candidates: List[Candidate]
+    smallest_effect_seen: float
     searched: List[str]
     not_detectable: List[str]
-    remarks: List[str]
+    notes: List[str]
     html: str = dataclasses.field(repr=False)
 
     @classmethod
     def of(cls, found: Mapping[str, Any], page: str) -> "Audit":
-        return cls(found["images"], list(found["classes"]), [Candidate.of(one) for one in found["candidates"]], list(found["searched"]),
-                   list(found["not_detectable"]), list(found.get("remarks", [])), page)
-
-    @property
-    def shortcuts(self) -> List[Candidate]:
-        return [one for one in self.candidates if one.verdict == "shortcut"]
+        lists = {name: [Candidate.of(one) for one in found[name]] for name in ("shortcuts", "look", "candidates")}
+        own = {field.name: found[field.name] for field in dataclasses.fields(cls) if field.name not in lists and field.name != "html"}
+        return cls(**own, **lists, html=page)
 
     def frame(self) -> Any:
         """The candidates as a pandas DataFrame."""

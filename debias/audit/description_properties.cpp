@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/audit/picture_properties.h"
+#include "debias/audit/principal_directions.h"
+#include "debias/audit/small_k_means.h"
+#include "debias/core/philox.h"
+
+namespace debias {
+namespace {
+
+constexpr double kNever = 2;
+
+// Effect from which it is a shortcut: content affects the first ones little, those of detail more.
+double least_effect_of(GlobalProperty property) {
+  return property == GlobalProperty::kSharpness || property == GlobalProperty::kNoise || property == GlobalProperty::kBlockiness ? 0.6 : kNever;
+}
+
+double least_effect_of(TextureProperty property) {
+  switch (property) {
+    case TextureProperty::kLevelUse:
+    case TextureProperty::kFringes:
+    case TextureProperty::kStripes:
+    case TextureProperty::kShading:
+      return 0.6;
+    case TextureProperty::kFrequencies:
+    case TextureProperty::kStepPairs:
+      return 0.75;
+    default:
+      return kNever;
+  }
+}
+
+// [rows, dimensions]: mean 0, deviation 1; constant ones 0.
+std::vector<float> standardised(std::vector<float> values, size_t dimensions) {
+  const double rows = static_cast<double>(values.size() / dimensions);
+  std::vector<double> mean(dimensions), square(dimensions);
+  for (size_t i = 0; i < values.size(); ++i) mean[i % dimensions] += values[i] / rows;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double off = values[i] - mean[i % dimensions];
+    square[i % dimensions] += off * off / rows;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double deviation = std::sqrt(square[i % dimensions]);
+    values[i] = deviation > 1e-6 * (1 + std::abs(mean[i % dimensions])) ? static_cast<float>((values[i] - mean[i % dimensions]) / deviation) : 0;
+  }
+  return values;
+}
+
+MeasuredProperty described(Property property, double least_effect) {
+  property.exact = false;
+  property.may_be_shortcut = least_effect < kNever;
+  property.least_effect = least_effect;
+  return {std::move(property), {}};
+}
+
+void add_numbers(const PictureRows& rows, std::vector<MeasuredProperty>& found) {
+  for (int g = 0; g < kGlobalProperties; ++g) {
+    std::vector<double> numbers;
+    for (const Picture& picture : rows.pictures) numbers.push_back(picture.features.global[static_cast<size_t>(g)]);
+    const auto property = static_cast<GlobalProperty>(g);
+    found.push_back(
+        described(number_property(std::string(name_of(property)), PropertyKind::kDescription, numbers), least_effect_of(property)));
+  }
+}
+
+void add_clusters(const PictureRows& rows, uint64_t seed, std::vector<MeasuredProperty>& found) {
+  for (int t = 0; t < kTextureProperties; ++t) {
+    const auto texture = static_cast<TextureProperty>(t);
+    std::vector<float> values;
+    for (const Picture& picture : rows.pictures) {
+      const auto own = picture.features.texture.values(texture);
+      values.insert(values.end(), own.begin(), own.end());
+    }
+    const size_t dimensions = rows.pictures.front().features.texture.values(texture).size();
+    found.push_back(described(cluster_property(std::string(name_of(texture)), PropertyKind::kDescription,
+                                                    standardised(std::move(values), dimensions), std::ssize(rows.pictures), seed),
+                                   least_effect_of(texture)));
+  }
+}
+
+// How much of an image patches of one colour and contrast cover.
+void add_patches(const PictureRows& rows, uint64_t seed, std::vector<MeasuredProperty>& found) {
+  constexpr int kPatchCells = 2, kPlaces = kFineGrid - kPatchCells + 1;
+  constexpr int64_t kWords = 32, kSampledPatches = 20'000;
+  constexpr int kRounds = 10;
+  const auto patch_at = [&](const Picture& picture, int place) {
+    return picture.features.colour(place % kPlaces, place / kPlaces, kPatchCells, kPatchCells);
+  };
+  Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 1});
+  std::vector<CellColour> sample;
+  for (int64_t i = 0; i < kSampledPatches; ++i) {
+    const Picture& picture = rows.pictures[static_cast<size_t>(random.below(std::ssize(rows.pictures)))];
+    sample.push_back(patch_at(picture, static_cast<int>(random.below(kPlaces * kPlaces))));
+  }
+  const auto words = cluster_centres(sample, kWords, kRounds, random);
+  std::vector<std::vector<double>> shares(words.size(), std::vector<double>(rows.pictures.size()));
+  for (size_t row = 0; row < rows.pictures.size(); ++row) {
+    for (int place = 0; place < kPlaces * kPlaces; ++place) {
+      shares[nearest_point(words, patch_at(rows.pictures[row], place))][row] += 1.0 / (kPlaces * kPlaces);
+    }
+  }
+  for (size_t w = 0; w < words.size(); ++w) {
+    const std::string name = fmt::format("patches of colour {:.0f},{:.0f},{:.0f}", 255 * words[w][0], 255 * words[w][1], 255 * words[w][2]);
+    found.push_back(described(number_property(name, PropertyKind::kDetail, shares[w]), kNever));
+  }
+}
+
+}  // namespace
+
+Property cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, uint64_t seed) {
+  constexpr int64_t kClusters = 8;
+  constexpr int kRounds = 20;
+  const auto dimensions = std::ssize(values) / rows;
+  const std::vector<float> projections = principal_projections(values, rows, dimensions, seed);
+  const size_t count = projections.size() / static_cast<size_t>(rows);
+  std::vector<SmallPoint<kDirections>> points(static_cast<size_t>(rows), SmallPoint<kDirections>{});
+  for (size_t i = 0; i < projections.size(); ++i) points[i / count][i % count] = projections[i];
+  Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 4});
+  const auto centres = cluster_centres(points, kClusters, kRounds, random);
+  Property property{.name = std::move(name), .kind = kind};
+  for (size_t c = 0; c < centres.size(); ++c) {
+    property.value_names.push_back(fmt::format("cluster {}", c + 1));
+    property.absent.push_back(false);
+  }
+  for (const auto& point : points) property.values.push_back(static_cast<int32_t>(nearest_point(centres, point)));
+  return property;
+}
+
+std::vector<MeasuredProperty> direction_properties(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed) {
+  std::vector<MeasuredProperty> found;
+  const std::vector<float> projections = principal_projections(values, rows, dimensions, seed);
+  const size_t count = projections.size() / static_cast<size_t>(rows);
+  for (size_t d = 0; d < count; ++d) {
+    std::vector<double> numbers;
+    for (size_t i = d; i < projections.size(); i += count) numbers.push_back(projections[i]);
+    found.push_back(described(number_property(fmt::format("direction {}", d + 1), PropertyKind::kDirection, numbers), kNever));
+  }
+  found.push_back(described(cluster_property("clusters", PropertyKind::kDirection, values, rows, seed), kNever));
+  return found;
+}
+
+std::vector<MeasuredProperty> description_properties(const PictureRows& rows, uint64_t seed) {
+  std::vector<MeasuredProperty> found;
+  add_numbers(rows, found);
+  add_clusters(rows, seed, found);
+  add_patches(rows, seed, found);
+  return found;
+}
+
+}  // namespace debias

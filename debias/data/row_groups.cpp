@@ -1,0 +1,196 @@
+#include "debias/data/row_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "debias/data/parallel_blocks.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kSecondsOfRun = 60;
+constexpr double kLargestGroup = 0.2;  // of the rows in one group that was not named
+
+class UnionFind {
+ public:
+  explicit UnionFind(size_t rows) : parent_(rows) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
+
+  size_t root(size_t row) {
+    while (parent_[row] != row) row = parent_[row] = parent_[parent_[row]];
+    return row;
+  }
+  void join(size_t a, size_t b) { parent_[std::max(root(a), root(b))] = std::min(root(a), root(b)); }
+
+  RowGroups groups(std::string from) {
+    RowGroups groups{std::vector<int32_t>(parent_.size()), 0, std::move(from)};
+    std::map<size_t, int32_t> number;
+    for (size_t row = 0; row < parent_.size(); ++row) {
+      groups.of_row[row] = number.try_emplace(root(row), static_cast<int32_t>(number.size())).first->second;
+    }
+    groups.count = static_cast<int32_t>(number.size());
+    return groups;
+  }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+std::vector<int64_t> sizes_of(const RowGroups& groups) {
+  std::vector<int64_t> sizes(static_cast<size_t>(groups.count));
+  for (const int32_t group : groups.of_row) ++sizes[static_cast<size_t>(group)];
+  return sizes;
+}
+
+std::optional<RowGroups> if_plausible(RowGroups groups) {
+  if (!groups.joins_rows()) return std::nullopt;
+  const std::vector<int64_t> sizes = sizes_of(groups);
+  if (static_cast<double>(std::ranges::max(sizes)) > kLargestGroup * static_cast<double>(groups.of_row.size())) return std::nullopt;
+  return groups;
+}
+
+constexpr int kLikenessSide = 16;
+
+// Each channel less its mean over 5 x 5 pixels.
+std::vector<float> without_smooth_part(std::span<const uint8_t> rgb) {
+  constexpr int kReach = 2;
+  std::vector<float> detail(rgb.size());
+  for (int y = 0; y < kLikenessSide; ++y) {
+    for (int x = 0; x < kLikenessSide; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        float sum = 0, count = 0;
+        for (int v = std::max(0, y - kReach); v <= std::min(kLikenessSide - 1, y + kReach); ++v) {
+          for (int u = std::max(0, x - kReach); u <= std::min(kLikenessSide - 1, x + kReach); ++u) {
+            sum += rgb[static_cast<size_t>((v * kLikenessSide + u) * 3 + c)];
+            ++count;
+          }
+        }
+        const auto at = static_cast<size_t>((y * kLikenessSide + x) * 3 + c);
+        detail[at] = static_cast<float>(rgb[at]) - sum / count;
+      }
+    }
+  }
+  return detail;
+}
+
+float dot(const std::vector<float>& a, const std::vector<float>& b) {
+  float sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+bool are_near_copies(const LikenessVector& a, const LikenessVector& b) {
+  constexpr float kMostDifference = 16, kCorrelation = 0.9F;
+  if (a.detail.empty() || b.detail.empty()) return false;
+  for (int c = 0; c < 3; ++c) {
+    if (std::abs(a.mean[c] - b.mean[c]) > kMostDifference) return false;
+  }
+  return dot(a.detail, b.detail) >= kCorrelation;
+}
+
+}  // namespace
+
+double RowGroups::joined_share() const {
+  const std::vector<int64_t> sizes = sizes_of(*this);
+  const auto alone = std::ranges::count(sizes, 1);
+  return of_row.empty() ? 0 : 1 - static_cast<double>(alone) / static_cast<double>(of_row.size());
+}
+
+RowGroups single_rows(int64_t rows) { return UnionFind(static_cast<size_t>(rows)).groups("none"); }
+
+RowGroups groups_of_values(const std::vector<std::span<const std::string>>& columns) {
+  const size_t rows = columns.front().size();
+  UnionFind joined(rows);
+  std::map<std::vector<std::string_view>, size_t> first;
+  for (size_t row = 0; row < rows; ++row) {
+    std::vector<std::string_view> key;
+    for (const auto& column : columns) key.emplace_back(column[row]);
+    if (std::ranges::any_of(key, &std::string_view::empty)) continue;
+    joined.join(first.try_emplace(std::move(key), row).first->second, row);
+  }
+  return joined.groups("column");
+}
+
+std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>> times, std::span<const std::string> cameras) {
+  std::vector<size_t> order;
+  for (size_t row = 0; row < times.size(); ++row) {
+    if (times[row]) order.push_back(row);
+  }
+  if (2 * order.size() < times.size()) return std::nullopt;
+  const auto key = [&](size_t row) { return std::pair<std::string_view, int64_t>(cameras[row], *times[row]); };
+  std::ranges::stable_sort(order, {}, key);
+  UnionFind joined(times.size());
+  for (size_t i = 1; i < order.size(); ++i) {
+    const auto [camera, time] = key(order[i - 1]);
+    const auto [next_camera, next_time] = key(order[i]);
+    if (camera == next_camera && next_time - time <= kSecondsOfRun) joined.join(order[i - 1], order[i]);
+  }
+  return if_plausible(joined.groups("times"));
+}
+
+bool names_groups(std::span<const std::string> values, std::span<const int32_t> labels, int32_t classes) {
+  constexpr double kPure = 0.95, kMoreThanChance = 0.3;
+  constexpr int64_t kValuesOfClass = 8, kRepeated = 10;
+  std::map<std::string_view, std::vector<int64_t>> counts;  // by class
+  std::vector<double> share(static_cast<size_t>(classes));
+  int64_t known = 0;
+  for (size_t row = 0; row < values.size(); ++row) {
+    if (values[row].empty()) continue;
+    auto& of_value = counts.try_emplace(values[row], std::vector<int64_t>(static_cast<size_t>(classes))).first->second;
+    ++of_value[static_cast<size_t>(labels[row])];
+    ++share[static_cast<size_t>(labels[row])];
+    ++known;
+  }
+  if (2 * known < std::ssize(values)) return false;
+  int64_t pure = 0, repeated = 0;
+  double by_chance = 0;  // number of values in one class if labels were independent of them
+  std::vector<int64_t> values_of_class(static_cast<size_t>(classes));
+  for (const auto& [value, of_class] : counts) {
+    const auto largest = std::ranges::max_element(of_class);
+    const int64_t rows = std::accumulate(of_class.begin(), of_class.end(), int64_t{0});
+    pure += *largest == rows ? 1 : 0;
+    repeated += rows > 1 ? 1 : 0;
+    ++values_of_class[static_cast<size_t>(largest - of_class.begin())];
+    for (const double s : share) by_chance += std::pow(s / static_cast<double>(known), static_cast<double>(rows));
+  }
+  if (repeated < kRepeated || std::ranges::min(values_of_class) < kValuesOfClass) return false;
+  const auto n = static_cast<double>(counts.size());
+  return static_cast<double>(pure) >= kPure * n && static_cast<double>(pure) - by_chance >= kMoreThanChance * n;
+}
+
+LikenessVector likeness_vector(std::span<const uint8_t> rgb16) {
+  constexpr float kLeastDeviation = 2;
+  LikenessVector vector;
+  for (size_t i = 0; i < rgb16.size(); ++i) vector.mean[i % 3] += static_cast<float>(rgb16[i]) / (kLikenessSide * kLikenessSide);
+  std::vector<float> detail = without_smooth_part(rgb16);
+  const float length = std::sqrt(dot(detail, detail));
+  if (length < kLeastDeviation * std::sqrt(static_cast<float>(detail.size()))) return vector;
+  for (float& value : detail) value /= length;
+  vector.detail = std::move(detail);
+  return vector;
+}
+
+std::optional<RowGroups> groups_of_near_copies(const std::vector<LikenessVector>& images) {
+  UnionFind joined(images.size());
+  std::mutex guard;
+  for_each_block(
+      std::ssize(images), 32,
+      [&](int64_t first, int64_t last) {
+        std::vector<std::pair<size_t, size_t>> found;
+        for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+          for (size_t j = i + 1; j < images.size(); ++j) {
+            if (are_near_copies(images[i], images[j])) found.emplace_back(i, j);
+          }
+        }
+        const std::lock_guard lock(guard);
+        for (const auto& [i, j] : found) joined.join(i, j);
+      },
+      [](int64_t) {});
+  return if_plausible(joined.groups("near-copies"));
+}
+
+}  // namespace debias
