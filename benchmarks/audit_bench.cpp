@@ -4,9 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "debias/audit/permutation_test.h"
-#include "debias/audit/picture_table.h"
-#include "debias/audit/whitening.h"
+#include "debias/audit/label_test.h"
+#include "debias/audit/picture.h"
 #include "debias/core/philox.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/blur.h"
@@ -37,7 +36,7 @@ std::vector<PictureFile> written_images(int height, int width, int count) {
 void read_images(benchmark::State& state) {
   const auto files = written_images(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 200);
   for (auto _ : state) {
-    PictureTable table = read_pictures(files, Progress::silent());
+    PictureTable table = read_pictures(files, 96, Progress::silent());
     if (!table.bad.empty()) state.SkipWithError("an image could not be read");
     benchmark::DoNotOptimize(table);
   }
@@ -45,23 +44,25 @@ void read_images(benchmark::State& state) {
 }
 BENCHMARK(read_images)->Args({375, 500})->Args({32, 32})->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// A hundred cells of 10,000 rows; an audit has 336.
-void test_cells(benchmark::State& state) {
-  const int64_t rows = 10'000, dimensions = 6, candidates = 100;
+// A hundred properties of 6,000 rows, about as many as an audit has.
+void test_properties(benchmark::State& state) {
+  constexpr int64_t kRows = 6'000;
+  const auto classes = static_cast<int32_t>(state.range(0));
   Random random({.seed = 2});
-  std::vector<float> values(static_cast<size_t>(rows * dimensions));
-  for (float& value : values) value = static_cast<float>(random.normal());
-  LabelledRows labelled{{}, static_cast<int32_t>(state.range(0)), folds_of(rows)};
-  for (int64_t i = 0; i < rows; ++i) labelled.labels.push_back(static_cast<int32_t>(random.below(labelled.classes)));
-  for (auto _ : state) {
-    const PermutationTest test = permutation_test(
-        candidates, [&](int64_t) { return whitened(values, rows, dimensions); }, labelled, 0);
-    if (test.p_adjusted[0] <= 0.01) state.SkipWithError("noise predicts the class");  // every candidate is the same here
-    benchmark::DoNotOptimize(test);
+  std::vector<int32_t> labels;
+  for (int64_t i = 0; i < kRows; ++i) labels.push_back(static_cast<int32_t>(random.below(classes)));
+  std::vector<Property> properties;
+  for (int p = 0; p < 100; ++p) {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < kRows; ++i) numbers.push_back(random.normal());
+    properties.push_back(number_property("noise", PropertyKind::kDescription, numbers));
   }
-  state.SetItemsProcessed(state.iterations() * candidates * rows);
+  std::vector<const Property*> tested;
+  for (const Property& property : properties) tested.push_back(&property);
+  for (auto _ : state) benchmark::DoNotOptimize(LabelTest(labels, classes, single_rows(kRows), 0).test(tested));
+  state.SetItemsProcessed(state.iterations() * std::ssize(tested) * kRows);
 }
-BENCHMARK(test_cells)->Arg(2)->Arg(10)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(test_properties)->Arg(2)->Arg(10)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace debias

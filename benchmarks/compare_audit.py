@@ -14,7 +14,7 @@ Protocol, fixed before the runs:
   order alternates between repetitions. The page cache is warm. `debias audit` decodes at most 10,000 images of a folder, so lines give the
   number of images that each side examined. The two examine different properties: this is the time until a user has a report. Peak memory is
   that of the largest process, and the sum over a process and its children, sampled, with shared pages in parts.
-  detection. ROOT has class folders. As in audit_trial.cpp, odd seeds take two classes and even ones four, drawn by the seed, with --images
+  detection. ROOT has class folders. Odd seeds take two classes and even ones four, drawn by the seed, with --images
   images in all. `debias data plant KIND` plants each kind at each correlation. Of the clean folders half have equal classes; the others are
   90:10 or 80:20 (the first class has nine or four times the images of each other one). Each seed's folder without a plant is tried too.
     debias    A folder counts as reported if a candidate has the verdict `shortcut`, and as *of the kind* if the first candidate has that
@@ -46,8 +46,8 @@ import warnings
 
 from process_cost import in_threads, machine, measure, median, print_rows, run_in_folder
 
-KINDS = {"square": "cell", "square_anywhere": "patch", "text": "cell", "border": "border", "scene": "border", "blur": "global", "jpeg": "global",
-         "noise": "global", "size": "file", "name": "file", "exif": "file", "column": "column"}  # planted: as `debias audit` calls it
+KINDS = {"square": "mark", "square_anywhere": "detail", "text": "mark", "border": "edge", "scene": "edge", "blur": "description", "jpeg": "description",
+         "noise": "description", "size": "file", "name": "file", "exif": "file", "column": "column"}  # planted: as `debias audit` calls it
 SIZES = {"jpeg": (500, 375), "png": (32, 32)}
 UNEVEN = {9: "90:10", 4: "80:20"}
 
@@ -149,11 +149,10 @@ def by_debias(options, folder, labels=None):
     if done.returncode != 0:
         sys.exit(f"compare_audit: {' '.join(command)}: {done.stderr.strip()}")
     found = json.loads(done.stdout)
-    candidates, first = found["candidates"], found["candidates"][0]
-    shortcuts = [each for each in candidates if each["verdict"] == "shortcut"]
-    return {"shortcuts": [[each["kind"], each["name"]] for each in shortcuts], "first": first["name"], "first_kind": first["kind"],
-            "first_verdict": first["verdict"], "place": first["place"], "accuracy": round(first["accuracy"], 4),
-            "reference": round(first["reference"], 4), "p": round(first["p_adjusted"], 4),
+    first = found["candidates"][0]
+    return {"shortcuts": [[each["kind"], each["name"]] for each in found["shortcuts"]], "look": [[each["kind"], each["name"]] for each in found["look"]],
+            "first": first["name"], "first_kind": first["kind"], "first_verdict": first["verdict"], "place": first["place"],
+            "effect": round(first["effect"], 4), "p": round(first["p_adjusted"], 4), "groups": found["groups"],
             "seconds": round(time.perf_counter() - start, 2)}
 
 

@@ -107,7 +107,9 @@ std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundG
   }
   if (!rows.embeddings.empty()) {
     const int64_t n = std::ssize(rows.embeddings) / rows.dimensions;
-    add(direction_properties(rows.embeddings, n, rows.dimensions, seed));
+    constexpr int64_t kClustersOfClass = 8, kMostClusters = 64;
+    const int64_t clusters = std::min(kClustersOfClass * std::ssize(rows.classes), kMostClusters);
+    add(direction_properties(rows.embeddings, n, rows.dimensions, clusters, seed));
   }
   std::erase_if(all, [](const MeasuredProperty& measured) {
     const auto& values = measured.property.values;
@@ -284,7 +286,8 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   result.smallest_share = test.least_share(0.3, test.critical(kShortcutLevel));
   progress.advance(2, "");
   for (size_t i = 0; i < properties.size(); ++i) {
-    AuditFinding finding{.property = std::move(properties[i].property), .tested = numbers[i], .value_of = std::move(properties[i].value_of)};
+    AuditFinding finding{.property = std::move(properties[i].property), .tested = numbers[i], .value_of = std::move(properties[i].value_of),
+                         .value_of_vector = std::move(properties[i].value_of_vector)};
     finding.names_classes = is_text_of_people(finding.property) && names_every_class(finding.property, rows);
     finding.expected = is_expected(finding.property, expected);
     finding.verdict = verdict_of(finding, groups.groups);

@@ -54,9 +54,11 @@ struct AuditFinding {
   bool follows = false;              // it is one of those of another finding
   bool names_classes = false;        // the label under another name
   bool expected = false;
-  std::function<std::string(const Picture&)> value_of = {};  // empty: columns have their values, others cannot give any
+  // Empty where a column has the values, or where no other row can be given one.
+  std::function<std::string(const Picture&)> value_of = {};
+  std::function<std::string(std::span<const float>)> value_of_vector = {};
 
-  bool assignable() const { return property.kind == PropertyKind::kColumn || static_cast<bool>(value_of); }
+  bool assignable() const { return property.kind == PropertyKind::kColumn || value_of || value_of_vector; }
   bool is_alarm() const { return verdict == AuditVerdict::kShortcut && !follows && !expected; }
   std::string class_value_text() const;  // "AP", ">= 512", "present"
 };

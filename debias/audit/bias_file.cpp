@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "debias/core/error.h"
@@ -44,6 +45,21 @@ std::vector<std::string> measured_values(const std::vector<PictureFile>& files, 
   return values;
 }
 
+std::vector<std::string> vector_values(const FeatureVectors& vectors, const AuditFinding& finding) {
+  const auto dimensions = static_cast<size_t>(vectors.dimensions());
+  std::vector<std::string> values;
+  std::vector<int64_t> places;
+  std::vector<float> rows;
+  for (int64_t first = 0; first < vectors.rows(); first += kReadAtOnce) {
+    places.resize(static_cast<size_t>(std::min(kReadAtOnce, vectors.rows() - first)));
+    std::iota(places.begin(), places.end(), first);
+    rows.resize(places.size() * dimensions);
+    vectors.read_places(places, rows.data());
+    for (size_t i = 0; i < places.size(); ++i) values.push_back(finding.value_of_vector(std::span(rows).subspan(i * dimensions, dimensions)));
+  }
+  return values;
+}
+
 }  // namespace
 
 std::string bias_file(const FolderAudit& audit, const std::string& name, Progress& progress) {
@@ -57,6 +73,8 @@ std::string bias_file(const FolderAudit& audit, const std::string& name, Progres
     values = column->values;
     const auto position = static_cast<size_t>(column - folder.columns.begin());
     for (const OtherImage& other : folder.other_splits) values.push_back(other.column_values.empty() ? "" : other.column_values[position]);
+  } else if (finding.value_of_vector) {
+    values = vector_values(*audit.vectors, finding);
   } else {
     std::vector<PictureFile> files = folder.files;
     for (const OtherImage& other : folder.other_splits) files.push_back(other.file);

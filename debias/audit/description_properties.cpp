@@ -49,11 +49,11 @@ std::vector<float> standardised(std::vector<float> values, size_t dimensions) {
   return values;
 }
 
-MeasuredProperty described(Property property, double least_effect) {
-  property.exact = false;
-  property.may_be_shortcut = least_effect < kNever;
-  property.least_effect = least_effect;
-  return {std::move(property), {}};
+MeasuredProperty described(MeasuredProperty measured, double least_effect) {
+  measured.property.exact = false;
+  measured.property.may_be_shortcut = least_effect < kNever;
+  measured.property.least_effect = least_effect;
+  return measured;
 }
 
 void add_numbers(const PictureRows& rows, std::vector<MeasuredProperty>& found) {
@@ -62,11 +62,12 @@ void add_numbers(const PictureRows& rows, std::vector<MeasuredProperty>& found) 
     for (const Picture& picture : rows.pictures) numbers.push_back(picture.features.global[static_cast<size_t>(g)]);
     const auto property = static_cast<GlobalProperty>(g);
     found.push_back(
-        described(number_property(std::string(name_of(property)), PropertyKind::kDescription, numbers), least_effect_of(property)));
+        described({number_property(std::string(name_of(property)), PropertyKind::kDescription, numbers)}, least_effect_of(property)));
   }
 }
 
 void add_clusters(const PictureRows& rows, uint64_t seed, std::vector<MeasuredProperty>& found) {
+  constexpr int64_t kClusters = 8;
   for (int t = 0; t < kTextureProperties; ++t) {
     const auto texture = static_cast<TextureProperty>(t);
     std::vector<float> values;
@@ -76,7 +77,7 @@ void add_clusters(const PictureRows& rows, uint64_t seed, std::vector<MeasuredPr
     }
     const size_t dimensions = rows.pictures.front().features.texture.values(texture).size();
     found.push_back(described(cluster_property(std::string(name_of(texture)), PropertyKind::kDescription,
-                                                    standardised(std::move(values), dimensions), std::ssize(rows.pictures), seed),
+                                                    standardised(std::move(values), dimensions), std::ssize(rows.pictures), kClusters, seed),
                                    least_effect_of(texture)));
   }
 }
@@ -104,41 +105,49 @@ void add_patches(const PictureRows& rows, uint64_t seed, std::vector<MeasuredPro
   }
   for (size_t w = 0; w < words.size(); ++w) {
     const std::string name = fmt::format("patches of colour {:.0f},{:.0f},{:.0f}", 255 * words[w][0], 255 * words[w][1], 255 * words[w][2]);
-    found.push_back(described(number_property(name, PropertyKind::kDetail, shares[w]), kNever));
+    found.push_back(described({number_property(name, PropertyKind::kDetail, shares[w])}, kNever));
   }
 }
 
 }  // namespace
 
-Property cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, uint64_t seed) {
-  constexpr int64_t kClusters = 8;
+MeasuredProperty cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, int64_t clusters,
+                                  uint64_t seed) {
   constexpr int kRounds = 20;
-  const auto dimensions = std::ssize(values) / rows;
-  const std::vector<float> projections = principal_projections(values, rows, dimensions, seed);
-  const size_t count = projections.size() / static_cast<size_t>(rows);
-  std::vector<SmallPoint<kDirections>> points(static_cast<size_t>(rows), SmallPoint<kDirections>{});
-  for (size_t i = 0; i < projections.size(); ++i) points[i / count][i % count] = projections[i];
+  const auto dimensions = static_cast<size_t>(std::ssize(values) / rows);
+  const auto row_of = [&](size_t row) { return std::span(values).subspan(row * dimensions, dimensions); };
+  const PrincipalDirections principal = principal_directions(values, rows, static_cast<int64_t>(dimensions), seed);
+  const auto point_of = [principal](std::span<const float> row) {
+    SmallPoint<kDirections> point{};
+    std::ranges::copy(principal.project(row), point.begin());
+    return point;
+  };
+  std::vector<SmallPoint<kDirections>> points;
+  for (size_t row = 0; row < static_cast<size_t>(rows); ++row) points.push_back(point_of(row_of(row)));
   Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 4});
-  const auto centres = cluster_centres(points, kClusters, kRounds, random);
+  const auto centres = cluster_centres(points, clusters, kRounds, random);
   Property property{.name = std::move(name), .kind = kind};
-  for (size_t c = 0; c < centres.size(); ++c) {
-    property.value_names.push_back(fmt::format("cluster {}", c + 1));
-    property.absent.push_back(false);
-  }
+  for (size_t c = 0; c < centres.size(); ++c) property.value_names.push_back(fmt::format("cluster {}", c + 1));
+  property.absent.assign(centres.size(), false);
   for (const auto& point : points) property.values.push_back(static_cast<int32_t>(nearest_point(centres, point)));
-  return property;
+  return {std::move(property), {}, [point_of, centres](std::span<const float> row) {
+            return fmt::format("cluster {}", nearest_point(centres, point_of(row)) + 1);
+          }};
 }
 
-std::vector<MeasuredProperty> direction_properties(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed) {
+std::vector<MeasuredProperty> direction_properties(const std::vector<float>& values, int64_t rows, int64_t dimensions, int64_t clusters,
+                                                   uint64_t seed) {
   std::vector<MeasuredProperty> found;
-  const std::vector<float> projections = principal_projections(values, rows, dimensions, seed);
-  const size_t count = projections.size() / static_cast<size_t>(rows);
-  for (size_t d = 0; d < count; ++d) {
-    std::vector<double> numbers;
-    for (size_t i = d; i < projections.size(); i += count) numbers.push_back(projections[i]);
-    found.push_back(described(number_property(fmt::format("direction {}", d + 1), PropertyKind::kDirection, numbers), kNever));
+  const PrincipalDirections principal = principal_directions(values, rows, dimensions, seed);
+  std::vector<std::vector<double>> numbers(principal.directions.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::vector<float> own = principal.project(std::span(values).subspan(static_cast<size_t>(row * dimensions), static_cast<size_t>(dimensions)));
+    for (size_t d = 0; d < own.size(); ++d) numbers[d].push_back(own[d]);
   }
-  found.push_back(described(cluster_property("clusters", PropertyKind::kDirection, values, rows, seed), kNever));
+  for (size_t d = 0; d < numbers.size(); ++d) {
+    found.push_back(described({number_property(fmt::format("direction {}", d + 1), PropertyKind::kDirection, numbers[d])}, kNever));
+  }
+  found.push_back(described(cluster_property("clusters", PropertyKind::kDirection, values, rows, clusters, seed), kNever));
   return found;
 }
 

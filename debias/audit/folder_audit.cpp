@@ -37,7 +37,7 @@ void run_audit(const std::vector<std::string>& sample_notes, const AuditFolderOp
 }
 
 FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progress& progress) {
-  FolderAudit done{read_audit_folder(options), {}, {}, {}, {}};
+  FolderAudit done{read_audit_folder(options), {}, {}, {}, {}, nullptr};
   const std::string what = "audit: " + options.folder;
   const AuditSample drawn = audit_sample(what, done.folder.classes, done.folder.labels, seed);
   const std::vector<PictureFile> files = chosen_files(done.folder, drawn.rows);

@@ -1,10 +1,12 @@
 // An audit of a folder of images, from listing it to findings.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "debias/audit/audit_folder.h"
 #include "debias/audit/audit_sample.h"
+#include "debias/features/feature_vectors.h"
 
 namespace debias {
 
@@ -14,6 +16,7 @@ struct FolderAudit {
   std::vector<int64_t> files;  // index into folder.files of each row
   std::vector<BadFile> bad;    // sampled images that could not be read
   AuditResult result;
+  std::shared_ptr<const FeatureVectors> vectors = nullptr;  // of the rows `folder.files`; null for a folder of images
 };
 
 // Throws the data errors of read_audit_folder and audit_sample.

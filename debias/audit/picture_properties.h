@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace debias {
 
 struct MeasuredProperty {
   Property property;
-  std::function<std::string(const Picture&)> value_of;  // empty where it cannot give values to other pictures
+  std::function<std::string(const Picture&)> value_of = {};                   // empty where it cannot give values to other pictures
+  std::function<std::string(std::span<const float>)> value_of_vector = {};  // of a property of features
 };
 
 // Search looks at the first kSearched pictures, which must be in random order; values are of all.
@@ -49,9 +51,11 @@ std::vector<MeasuredProperty> detail_properties(const PictureRows& rows);
 // Compression, noise, sharpness, tones ...: bins of a number, or clusters of many. Those that content affects little may be shortcuts if
 // their effect is at least 0.6.
 // k-means clusters of the first principal components. `values` [rows, dimensions].
-Property cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, uint64_t seed);
+MeasuredProperty cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, int64_t clusters,
+                                  uint64_t seed);
 // Principal components of features, and clusters of them: at most worth a look. `values` [rows, dimensions].
-std::vector<MeasuredProperty> direction_properties(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed);
+std::vector<MeasuredProperty> direction_properties(const std::vector<float>& values, int64_t rows, int64_t dimensions, int64_t clusters,
+                                                   uint64_t seed);
 
 std::vector<MeasuredProperty> description_properties(const PictureRows& rows, uint64_t seed);
 

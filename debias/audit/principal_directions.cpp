@@ -13,7 +13,7 @@ constexpr int kIterations = 12;
 
 using Directions = std::vector<std::vector<double>>;  // each [D]
 
-std::vector<double> column_means(const std::vector<float>& values, int64_t rows, int64_t dimensions) {
+std::vector<double> column_means(std::span<const float> values, int64_t rows, int64_t dimensions) {
   std::vector<double> mean(static_cast<size_t>(dimensions));
   for (size_t i = 0; i < values.size(); ++i) mean[i % mean.size()] += values[i];
   for (double& m : mean) m /= static_cast<double>(rows);
@@ -38,7 +38,7 @@ void orthonormalise(Directions& directions) {
   }
 }
 
-std::vector<double> centred_row(const std::vector<float>& values, const std::vector<double>& mean, int64_t row) {
+std::vector<double> centred_row(std::span<const float> values, const std::vector<double>& mean, int64_t row) {
   std::vector<double> x(mean.size());
   for (size_t k = 0; k < x.size(); ++k) x[k] = values[static_cast<size_t>(row) * x.size() + k] - mean[k];
   return x;
@@ -46,7 +46,14 @@ std::vector<double> centred_row(const std::vector<float>& values, const std::vec
 
 }  // namespace
 
-std::vector<float> principal_projections(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed) {
+std::vector<float> PrincipalDirections::project(std::span<const float> row) const {
+  const std::vector<double> x = centred_row(row, mean, 0);
+  std::vector<float> projections;
+  for (const auto& direction : directions) projections.push_back(static_cast<float>(dot(x, direction)));
+  return projections;
+}
+
+PrincipalDirections principal_directions(std::span<const float> values, int64_t rows, int64_t dimensions, uint64_t seed) {
   const std::vector<double> mean = column_means(values, rows, dimensions);
   Directions directions(static_cast<size_t>(std::min(kDirections, dimensions)), std::vector<double>(static_cast<size_t>(dimensions)));
   Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 3});
@@ -64,12 +71,7 @@ std::vector<float> principal_projections(const std::vector<float>& values, int64
     orthonormalise(next);
     directions = std::move(next);
   }
-  std::vector<float> projections;
-  for (int64_t row = 0; row < rows; ++row) {
-    const std::vector<double> x = centred_row(values, mean, row);
-    for (const auto& direction : directions) projections.push_back(static_cast<float>(dot(x, direction)));
-  }
-  return projections;
+  return {mean, std::move(directions)};
 }
 
 }  // namespace debias

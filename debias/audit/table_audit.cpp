@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "debias/core/error.h"
@@ -67,7 +68,7 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
   FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
                                           TableRowOptions().label(options.label));
-  FolderAudit done{folder_of(table, options), {}, {}, {}, {}};
+  FolderAudit done{folder_of(table, options), {}, {}, {}, {}, nullptr};
   const AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;
   done.rows.classes = drawn.classes;
@@ -75,6 +76,7 @@ FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progres
   done.rows.dimensions = table.vectors.dimensions();
   done.rows.embeddings.resize(drawn.rows.size() * static_cast<size_t>(done.rows.dimensions));
   table.vectors.read_places(drawn.rows, done.rows.embeddings.data());
+  done.vectors = std::make_shared<const FeatureVectors>(std::move(table.vectors));
   AuditFolderOptions common;
   common.group = options.group;
   common.expected = options.expected;

@@ -117,10 +117,10 @@ def test_a_refused_recipe_is_an_error_with_the_programs_line(tmp_path, recipe, o
 def test_an_audit_finds_the_shortcut_of_a_table(tmp_path):
     found = debias.audit(table(), out=tmp_path / "audit.html", accept="bias", bias_out=tmp_path / "bias.csv")
     assert [one.name for one in found.shortcuts] == ["bias"] and found.classes == ["cat", "dog"] and found.images == 200
-    assert {one.name: one.verdict for one in found.candidates}["noise"] == "none" and (tmp_path / "audit.html").read_text() == found.html
+    assert {one.name: one.verdict for one in found.candidates}["column noise"] == "none" and (tmp_path / "audit.html").read_text() == found.html
     with open(tmp_path / "bias.csv", newline="") as file:
         assert next(csv.reader(file))[:3] == ["path", "label", "bias"]
-    assert [one.name for one in debias.audit(table(), columns=["noise"]).candidates if one.kind == "column"] == ["noise"]
+    assert [one.name for one in debias.audit(table(), columns=["noise"]).candidates if one.kind == "column"] == ["column noise"]
 
 
 def test_an_audit_takes_a_file_of_vectors_and_any_column_as_label(tmp_path):
@@ -136,7 +136,7 @@ def test_an_audit_takes_a_file_of_vectors_and_any_column_as_label(tmp_path):
     assert debias.audit(debias.FeatureTable(own.vectors, columns={"species": own.labels, **own.columns}, split=own.split),
                         label="species").candidates == whole.candidates
     turned = debias.audit(own, label="noise")
-    assert turned.classes == ["0", "1", "2"] and [one.name for one in turned.candidates if one.kind == "column"] == ["bias"]
+    assert turned.classes == ["0", "1", "2"] and [one.name for one in turned.candidates if one.kind == "column"] == ["column bias"]
     assert own.labels[0] in ("cat", "dog") and list(own.columns) == ["bias", "noise"]
 
 

@@ -62,7 +62,7 @@ def test_cached_steps_train_as_whole_batches_do():
 def test_frozen_features_are_audited_and_fixed():
     output = output_of("audit_and_fix.py")
     before, after, accuracy, own = map(float, re.search(r"split: (\S+) before, (\S+) after; accuracy \S+ before, (\S+) after, (\S+) by", output).groups())
-    assert "shortcuts background\n" in output and after > before + 0.1 and own == accuracy
+    assert "shortcuts column background\n" in output and after > before + 0.1 and own == accuracy
 
 
 @with_program
@@ -70,7 +70,7 @@ def test_a_backbone_of_torch_is_audited_and_fixed():
     output = output_of("torch_backbone.py")
     printed = re.search(r"split: (\S+) before, (\S+) after; accuracy \S+ before, (\S+) after, (\S+) of", output)
     before, after, accuracy, own = map(float, printed.groups())
-    assert "shortcuts colour\n" in output and after > before + 0.3 and own == pytest.approx(accuracy, abs=0.05)
+    assert "shortcuts column colour\n" in output and after > before + 0.3 and own == pytest.approx(accuracy, abs=0.05)
 
 
 def executed(path):

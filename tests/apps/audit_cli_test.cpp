@@ -64,23 +64,26 @@ TEST_F(AuditCommand, FindsAPlantedSquareAndWritesValuesThatInitReads) {
   EXPECT_EQ(json["images"], 200);
   EXPECT_EQ(json["classes"], nlohmann::json({"heron", "newt"}));
   const auto& first = json["candidates"][0];
-  EXPECT_EQ(first["kind"], "cell");
+  EXPECT_EQ(first["kind"], "mark");
   EXPECT_EQ(first["verdict"], "shortcut");
-  EXPECT_NEAR(first["accuracy"].get<double>(), 0.9, 0.02);
-  EXPECT_EQ(first["chance"], 0.5);
-  EXPECT_LT(first["reference"].get<double>(), 0.7);
+  EXPECT_GT(first["effect"].get<double>(), 0.7);
   EXPECT_EQ(first["place"].size(), 4u);
   EXPECT_EQ(first["assignable"], true);
-  EXPECT_THAT(file_text("audit.html"), HasSubstr("conflicting"));
+  EXPECT_EQ(json["shortcuts"][0], first);
+  EXPECT_EQ(json["groups"], 200);
+  EXPECT_EQ(json["groups_from"], "none");
+  EXPECT_THAT(file_text("audit.html"), HasSubstr("mark, top left"));
   const ProcessResult accepted =
       call({"audit", "planted", "--accept", first["name"].get<std::string>(), "--bias-out", "spot.csv", "--fail-if", "shortcut>0"});
   EXPECT_EQ(accepted.exit, 1);
   EXPECT_THAT(accepted.err, HasSubstr("audit: shortcut is"));
   EXPECT_THAT(accepted.out, testing::AllOf(HasSubstr("debias init planted --labels spot.csv"), testing::Not(HasSubstr("--accept"))));
-  EXPECT_EQ(file_text("spot.csv").substr(0, 28), "path,label,bias,confidence\nh");
+  EXPECT_EQ(file_text("spot.csv").substr(0, 17), "path,label,bias\nh");
   const ProcessResult init = call({"init", "planted", "--labels", "spot.csv", "--minutes", "0.02", "--json"});
   EXPECT_EQ(init.exit, 0) << init.err;
-  EXPECT_EQ(nlohmann::json::parse(init.out)["biases"], nlohmann::json({"heron", "newt"}));
+  EXPECT_EQ(nlohmann::json::parse(init.out)["biases"].size(), 2u);
+  const ProcessResult expected = call({"audit", "planted", "--expect-region", "0,0,0.5,0.5", "--fail-if", "shortcut>1", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(expected.out)["candidates"][0]["expected"], true) << expected.err;
 }
 
 TEST_F(AuditCommand, ACleanFolderPassesTheConditionOfAPipeline) {
@@ -101,7 +104,7 @@ TEST_F(AuditCommand, OfATableNamesTheColumnsThatItWasGiven) {
   write_npy("z.npy", DType::kFloat32, {200, 2}, z.data());
   const ProcessResult found = call({"audit", "--embeddings", "z.npy", "--csv", "c.csv", "--label", "kind"});
   ASSERT_EQ(found.exit, 0) << found.err;
-  EXPECT_THAT(found.out, HasSubstr("200 rows of 2 classes"));
+  EXPECT_THAT(found.out, HasSubstr("1 shortcut in 200 rows"));
   EXPECT_THAT(found.out, HasSubstr("debias fix --embeddings z.npy --csv c.csv --label kind --bias site --out fixed"));
 }
 
@@ -118,6 +121,8 @@ TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "photos", "--fail-if", "shortcuts>0"}, 2, "did you mean 'shortcut'?");
   expect_refused({"audit", "photos", "--fail-if", ""}, 2, "--fail-if '': expected METRIC");
   expect_refused({"audit", "photos", "--columns", "site"}, 2, "give it with --labels");
+  expect_refused({"audit", "photos", "--group", "site"}, 2, "give it with --labels");
+  expect_refused({"audit", "photos", "--expect-region", "0,0,2,1"}, 2, "expected x,y,w,h within the image");
   expect_refused({"data", "plant", "squar", "photos", "--out", "p"}, 2, "did you mean 'square'?");
   expect_refused({"data", "plant", "square", "photos", "--out", "p", "corelation=1"}, 2, "did you mean 'correlation'?");
   expect_refused({"data", "plant", "square", "photos", "--out", "photos/p"}, 2, "is inside the data folder");

@@ -1,18 +1,19 @@
-// Audits of feature tables: columns as candidates, directions as signs at most.
+// Audits of feature tables: columns as shortcuts, directions worth a look at most.
 #include "debias/audit/table_audit.h"
-#include "debias/audit/column_values.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <map>
 
 #include "debias/audit/bias_file.h"
-#include "debias/audit/column_values.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
+#include "debias/data/readers/csv_file.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
@@ -40,24 +41,37 @@ class TableAuditTest : public testing::Test {
     write_npy(folder_ / "z.npy", DType::kFloat32, {kRows, kDimensions}, z.data());
   }
   FolderAudit audited(std::vector<std::string> columns = {}, const std::string& split = "") const {
-    return audit_table({folder_ / "z.npy", folder_ / "c.csv", std::move(columns), split, "", ""}, 0);
+    return audit_table({folder_ / "z.npy", folder_ / "c.csv", std::move(columns), split, "", "", {}, {}}, 0);
   }
 
   TemporaryFolder folder_;
 };
 
-TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsNot) {
+TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsWorthALook) {
   const AuditResult result = audited().result;
   EXPECT_EQ(result.images, 320);
-  EXPECT_EQ(result.findings.front().candidate.name, "site");
-  EXPECT_EQ(result.findings.front().verdict, AuditVerdict::kShortcut);
-  EXPECT_NEAR(result.findings.front().accuracy, 0.9, 1e-9);
-  EXPECT_EQ(std::ranges::count(result.findings, AuditVerdict::kShortcut, &AuditFinding::verdict), 1);
-  const auto first = std::ranges::find(result.findings, "direction 1", [](const AuditFinding& f) { return f.candidate.name; });
-  ASSERT_NE(first, result.findings.end());
-  EXPECT_EQ(first->verdict, AuditVerdict::kPredictive);  // the class is what varies most
-  EXPECT_THAT(not_detectable(result), testing::Contains(HasSubstr("a direction or a cluster is predictive at most")));
-  EXPECT_GT(first->reference, 0.7);
+  const AuditFinding& first = result.findings.front();
+  EXPECT_EQ(first.property.name, "column site");
+  EXPECT_EQ(first.verdict, AuditVerdict::kShortcut);
+  EXPECT_TRUE(first.property.exact);
+  EXPECT_NEAR(first.tested.in_class, 0.9, 1e-9);
+  EXPECT_NEAR(first.tested.elsewhere, 0.1, 1e-9);
+  EXPECT_EQ(result.of(AuditVerdict::kShortcut).size(), 1u);
+  const AuditFinding& direction = finding_named(result, "direction 1", "test");
+  EXPECT_EQ(direction.verdict, AuditVerdict::kLook);  // the class is what varies most
+  EXPECT_THAT(not_detectable(result), testing::Contains(HasSubstr("a direction or a cluster is worth a look at most")));
+}
+
+TEST_F(TableAuditTest, GroupsOfAColumnCountOnceAndAnExpectedPropertyIsNoAlarm) {
+  AuditTableOptions options{folder_ / "z.npy", folder_ / "c.csv", {}, "", "", "", {"hour"}, {}};
+  EXPECT_EQ(audit_table(options, 0).result.groups.count, 24);
+  options.group = {};
+  options.expected.names = {"site"};
+  const AuditResult expected = audit_table(options, 0).result;
+  EXPECT_TRUE(expected.findings.front().expected);
+  EXPECT_FALSE(expected.findings.front().is_alarm());
+  options.expected.names = {"sit"};
+  EXPECT_THAT(usage_error_of([&] { audit_table(options, 0); }), HasSubstr("audit: --expect: no candidate 'sit'"));
 }
 
 // Four heaps of features: a class and a mark that goes with it for nine rows of ten. Within a class, the clusters tell the mark.
@@ -86,48 +100,43 @@ class ClusterAuditTest : public testing::Test {
 };
 
 TEST_F(ClusterAuditTest, ClustersShowARareMarkWithinAClassForTheRowsOfAllSplits) {
-  const FolderAudit audit = audit_table({folder_ / "z.npy", folder_ / "c.csv", {}, "", "", ""}, 0);
-  const auto clusters = std::ranges::find(audit.result.findings, "clusters", [](const AuditFinding& f) { return f.candidate.name; });
-  ASSERT_NE(clusters, audit.result.findings.end());
-  EXPECT_EQ(clusters->verdict, AuditVerdict::kPredictive);
-  EXPECT_TRUE(clusters->candidate.is(FeatureProperty::kClusters));
-  EXPECT_NEAR(clusters->accuracy, 0.9, 0.01);
-  EXPECT_TRUE(clusters->assignable);
-  EXPECT_THAT(note_of(*clusters), HasSubstr("do not correct by them"));
+  const FolderAudit audit = audit_table({folder_ / "z.npy", folder_ / "c.csv", {}, "", "", "", {}, {}}, 0);
+  const AuditFinding& clusters = finding_named(audit.result, "clusters", "test");
+  EXPECT_EQ(clusters.verdict, AuditVerdict::kLook);
+  EXPECT_TRUE(clusters.assignable());
+  // Each cluster is of one mark, in the rows that were audited and in the others.
+  std::map<std::string, std::array<int64_t, 2>> of_cluster;
   const std::string csv = bias_file(audit, "clusters");
-  int64_t right = 0, right_of_test = 0;
-  for (size_t i = 0; i < marks_.size(); ++i) {
-    const bool found = csv.find(fmt::format("\np{},{},{},", i, i % 2 == 0 ? "ape" : "bee", marks_[i] == 0 ? "ape" : "bee")) != csv.npos;
-    (i < 480 ? right : right_of_test) += found ? 1 : 0;
-  }
-  EXPECT_GT(right, 470);
-  EXPECT_GT(right_of_test, 115);
+  std::ofstream(folder_ / "bias.csv") << csv;
+  const std::vector<CsvRecord> records = read_csv(folder_ / "bias.csv");
+  ASSERT_EQ(records.size(), marks_.size() + 1);
+  for (size_t i = 0; i < marks_.size(); ++i) ++of_cluster[records[i + 1].fields[2]][static_cast<size_t>(marks_[i])];
+  int64_t mixed = 0;
+  for (const auto& [name, counts] : of_cluster) mixed += std::min(counts[0], counts[1]);
+  EXPECT_LT(mixed, 10);
 }
 
 TEST_F(TableAuditTest, ValuesAreGivenForTheRowsOfAllSplits) {
   const std::string csv = bias_file(audited(), "site");
-  EXPECT_THAT(csv, HasSubstr("\np0,ape,ape,0."));
-  EXPECT_THAT(csv, HasSubstr("\np18,ape,bee,0."));
-  EXPECT_THAT(csv, testing::StartsWith("path,label,bias,confidence,split\n"));
-  EXPECT_THAT(csv, HasSubstr("\np397,bee,bee,0."));
-  EXPECT_THAT(csv, HasSubstr("\np399,bee,ape,0."));
+  EXPECT_THAT(csv, testing::StartsWith("path,label,bias,split\n"));
+  EXPECT_THAT(csv, HasSubstr("\np0,ape,0,train"));
+  EXPECT_THAT(csv, HasSubstr("\np18,ape,1,train"));
+  EXPECT_THAT(csv, HasSubstr("\np397,bee,1,test"));
+  EXPECT_THAT(csv, HasSubstr("\np399,bee,0,test"));
   EXPECT_THAT(csv, testing::Not(HasSubstr(",,")));
 }
 
-TEST(ColumnCategories, RepeatedIntegersAreIdentifiersAndOtherNumbersAreCutIntoRuns) {
-  std::vector<std::string> serials, ages, shares;
+TEST(ColumnProperty, FewNumbersAreNamesAndMoreAreBins) {
+  AuditColumn sites{"site", {}}, ages{"age", {}};
   for (int i = 0; i < 360; ++i) {
-    serials.push_back(std::to_string(7000 + i % 60));
-    ages.push_back(std::to_string(i % 100));
-    shares.push_back(std::to_string(i % 60) + ".5");
+    sites.values.push_back(std::to_string(7000 + i % 12));
+    ages.values.push_back(i == 0 ? "NA" : std::to_string(i % 100));
   }
-  EXPECT_EQ(column_categories(serials).count, 61);  // and one of rare values
-  EXPECT_EQ(column_categories(ages).count, 17);     // less than four rows each; and one of unknown values
-  EXPECT_EQ(column_categories(shares).count, 17);
-  serials[0] = "NA";
-  const CategoryFeatures features = column_categories(serials);
-  EXPECT_EQ(features.count, 61);
-  EXPECT_EQ(features.values[0], 60);  // with the rare values
+  EXPECT_FALSE(column_property(sites).ordered);
+  EXPECT_EQ(column_property(sites).count(), 12);
+  EXPECT_TRUE(column_property(ages).ordered);
+  EXPECT_EQ(column_property(ages).count(), 17);  // one of unknown values
+  EXPECT_EQ(column_property(ages).values[0], 0);
 }
 
 TEST_F(TableAuditTest, RefusesUnknownColumnsAndSplits) {

@@ -1,0 +1,90 @@
+// Rows that belong together, by columns, times, identifiers and likeness.
+#include "debias/data/row_groups.h"
+
+#include <gtest/gtest.h>
+
+#include "debias/core/philox.h"
+
+namespace debias {
+namespace row_groups_test {
+
+using Texts = std::vector<std::string>;
+
+TEST(RowGroups, EqualValuesOfAllColumnsAreOneGroupAndAnEmptyOneIsAlone) {
+  const Texts patient = {"a", "b", "a", "", ""}, visit = {"1", "1", "2", "1", "1"};
+  EXPECT_EQ(groups_of_values({patient}).of_row, (std::vector<int32_t>{0, 1, 0, 2, 3}));
+  EXPECT_EQ(groups_of_values({patient, visit}).count, 5);
+  EXPECT_DOUBLE_EQ(groups_of_values({patient}).joined_share(), 0.4);
+}
+
+TEST(RowGroups, TimesOfOneCameraThatFollowEachOtherWithinAMinuteAreARun) {
+  std::vector<std::optional<int64_t>> times;
+  Texts cameras;
+  for (int64_t run = 0; run < 8; ++run) {
+    for (int64_t frame = 0; frame < 3; ++frame) {
+      times.push_back(10'000 * run + 50 * frame);
+      cameras.push_back("A");
+    }
+  }
+  times.push_back(20);  // of another camera, between frames of the first run
+  cameras.push_back("B");
+  times.push_back(std::nullopt);
+  cameras.push_back("A");
+  const auto groups = groups_of_times(times, cameras);
+  ASSERT_TRUE(groups);
+  EXPECT_EQ(groups->count, 10);
+  EXPECT_EQ(groups->of_row[2], groups->of_row[0]);
+  EXPECT_NE(groups->of_row[3], groups->of_row[0]);
+  EXPECT_NE(groups->of_row[24], groups->of_row[0]);
+  EXPECT_EQ(groups->from, "times");
+}
+
+TEST(RowGroups, TimesThatAllFollowEachOtherAreOfAConversion) {
+  std::vector<std::optional<int64_t>> times;
+  for (int64_t i = 0; i < 50; ++i) times.emplace_back(i);
+  EXPECT_FALSE(groups_of_times(times, Texts(50, "A")));
+}
+
+TEST(RowGroups, AnIdentifierRepeatsWithinOneClassAndASiteDoesNot) {
+  Texts patient, site, price;
+  std::vector<int32_t> labels;
+  Random random({.seed = 4});
+  for (int i = 0; i < 300; ++i) {
+    const int who = i / 3;
+    patient.push_back("P" + std::to_string(who));
+    labels.push_back(who % 2);
+    site.push_back("S" + std::to_string(who % 2 == 0 && random.uniform() < 0.9 ? 0 : 1));  // goes with the class, but has two values
+    price.push_back(std::to_string(i));                                                    // never repeats
+  }
+  EXPECT_TRUE(names_groups(patient, labels, 2));
+  EXPECT_FALSE(names_groups(site, labels, 2));
+  EXPECT_FALSE(names_groups(price, labels, 2));
+  std::vector<int32_t> mixed = labels;
+  for (size_t i = 0; i < mixed.size(); i += 3) mixed[i] = 1 - mixed[i];  // patients of both classes
+  EXPECT_FALSE(names_groups(patient, mixed, 2));
+}
+
+std::vector<uint8_t> picture(uint64_t seed, int noise) {
+  Random random({.seed = seed}), own({.seed = seed, .sample = static_cast<uint64_t>(noise) + 1});
+  std::vector<uint8_t> values;
+  for (int i = 0; i < 16 * 16 * 3; ++i) values.push_back(static_cast<uint8_t>(40 + random.below(160) + (noise > 0 ? own.below(9) : 0)));
+  return values;
+}
+
+TEST(RowGroups, NearCopiesAreOneGroupAndPlainPicturesAreNone) {
+  std::vector<LikenessVector> images;
+  for (uint64_t i = 0; i < 20; ++i) {
+    images.push_back(likeness_vector(picture(i, 0)));
+    if (i < 5) images.push_back(likeness_vector(picture(i, 1)));
+  }
+  images.push_back(likeness_vector(std::vector<uint8_t>(16 * 16 * 3, 200)));
+  images.push_back(likeness_vector(std::vector<uint8_t>(16 * 16 * 3, 200)));
+  const auto groups = groups_of_near_copies(images);
+  ASSERT_TRUE(groups);
+  EXPECT_EQ(groups->count, 22);
+  EXPECT_EQ(groups->of_row[0], groups->of_row[1]);
+  EXPECT_NE(groups->of_row[25], groups->of_row[26]);
+}
+
+}  // namespace row_groups_test
+}  // namespace debias
