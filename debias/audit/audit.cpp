@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -180,6 +181,16 @@ int order_of(PropertyKind kind) {
   }
 }
 
+// Of properties with about the same effect, what a person understands comes first.
+int unfamiliarity_of(const Property& property) {
+  if (property.kind == PropertyKind::kColumn) return 0;
+  if (property.kind != PropertyKind::kFile) return 1;
+  const auto is = [&](auto fact) { return property.name == name_of(fact); };
+  if (is(FileFact::kSize)) return 1;
+  if (is(FileFact::kEncoding) || is(FileFact::kQuantisation) || is(FileFact::kProfile)) return 3;
+  return 2;
+}
+
 // Whether it lies in the middle of the image, where what the image shows usually is.
 bool is_central(const Property& property) {
   if (!property.place) return false;
@@ -298,7 +309,9 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   const auto key = [](const AuditFinding& finding) {
     const bool shortcut = finding.verdict == AuditVerdict::kShortcut;
     const int place = shortcut ? order_of(finding.property.kind) : is_central(finding.property) ? 1 : 0;
-    return std::tuple(static_cast<int>(finding.verdict), place, -finding.tested.effect);
+    constexpr double kAboutTheSame = 0.05;
+    return std::tuple(static_cast<int>(finding.verdict), place, -std::round(finding.tested.effect / kAboutTheSame),
+                      unfamiliarity_of(finding.property), -finding.tested.effect);
   };
   std::ranges::stable_sort(result.findings, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   list_with_earlier(result.findings, rows, groups.groups, seed);

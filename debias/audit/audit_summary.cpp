@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "debias/data/shown_names.h"
+
 namespace debias {
 namespace {
 
@@ -62,7 +64,7 @@ std::string findings_lines(const std::vector<const AuditFinding*>& findings, con
     const AuditFinding& f = *findings[i];
     text += fmt::format("{}. {:<{}}   {}{}{}\n", i + 1, f.property.name, width, shares_text(f, result), f.property.exact ? "   exact" : "",
                         f.expected ? "   expected" : "");
-    if (!f.with_it.empty()) text += fmt::format("   with it: {}\n", fmt::join(f.with_it, ", "));
+    if (!f.with_it.empty()) text += fmt::format("   with it: {}\n", shown_names(f.with_it, 6));
   }
   return text;
 }

@@ -12,7 +12,7 @@
 namespace debias {
 namespace {
 
-constexpr double kLeastDeviation = 1e-3;
+constexpr double kLeastDeviation = 1e-3, kSameScore = 1e-3;  // sums of floats in another order
 
 template <class T>
 void shuffle(std::vector<T>& items, Random& random) {
@@ -21,38 +21,41 @@ void shuffle(std::vector<T>& items, Random& random) {
 
 // Rows whose labels are exchanged: the groups of one class with each other, the rows of a mixed group with each other.
 struct Exchange {
-  std::vector<std::vector<std::vector<size_t>>> groups;  // of each stratum, the groups of one class: their rows
-  std::vector<std::vector<size_t>> mixed;                // rows of a mixed group and stratum
+  std::map<int32_t, std::vector<std::vector<size_t>>> groups;  // by stratum, the groups of one class: their rows
+  std::vector<std::vector<size_t>> mixed;                      // rows of a mixed group
 };
 
 Exchange exchange_of(std::span<const int32_t> labels, const RowGroups& groups, std::span<const int32_t> strata) {
   std::vector<std::vector<size_t>> rows(static_cast<size_t>(groups.count));
   for (size_t row = 0; row < labels.size(); ++row) rows[static_cast<size_t>(groups.of_row[row])].push_back(row);
   Exchange exchange;
-  std::map<int32_t, std::vector<std::vector<size_t>>> of_stratum;
   for (auto& own : rows) {
     if (own.empty()) continue;
-    const auto stratum = [&](size_t row) { return strata.empty() ? 0 : strata[row]; };
-    if (std::ranges::all_of(own, [&](size_t row) { return labels[row] == labels[own.front()]; })) {
-      std::map<int32_t, size_t> count;  // a group lies in the stratum of most of its rows
-      for (const size_t row : own) ++count[stratum(row)];
-      const auto most = std::ranges::max_element(count, {}, [](const auto& entry) { return entry.second; });
-      of_stratum[most->first].push_back(std::move(own));
-      continue;
-    }
-    std::map<int32_t, std::vector<size_t>> parts;
-    for (const size_t row : own) parts[stratum(row)].push_back(row);
-    for (auto& [number, part] : parts) exchange.mixed.push_back(std::move(part));
+    const bool one_class = std::ranges::all_of(own, [&](size_t row) { return labels[row] == labels[own.front()]; });
+    if (one_class) exchange.groups[strata.empty() ? 0 : strata[own.front()]].push_back(std::move(own));
+    else exchange.mixed.push_back(std::move(own));
   }
-  for (auto& [number, own] : of_stratum) exchange.groups.push_back(std::move(own));
   return exchange;
+}
+
+// Each group's rows of one stratum are a group.
+RowGroups divided(const RowGroups& groups, std::span<const int32_t> strata) {
+  RowGroups parts = groups;
+  std::map<std::pair<int32_t, int32_t>, int32_t> number;
+  for (size_t row = 0; row < strata.size(); ++row) {
+    const auto next = static_cast<int32_t>(number.size());
+    parts.of_row[row] = number.try_emplace({groups.of_row[row], strata[row]}, next).first->second;
+  }
+  parts.count = static_cast<int32_t>(number.size());
+  return parts;
 }
 
 }  // namespace
 
-LabelTest::LabelTest(std::span<const int32_t> labels, int32_t classes, const RowGroups& groups, uint64_t seed,
+LabelTest::LabelTest(std::span<const int32_t> labels, int32_t classes, const RowGroups& whole, uint64_t seed,
                      std::span<const int32_t> strata, int permutations)
     : rows_(labels.size()), classes_(static_cast<size_t>(classes)), class_weight_(classes_) {
+  const RowGroups groups = strata.empty() ? whole : divided(whole, strata);
   Labelling real{{labels.begin(), labels.end()}, std::vector<float>(rows_)};
   std::map<std::pair<int32_t, int32_t>, int64_t> size;  // of a group and class
   for (size_t row = 0; row < rows_; ++row) ++size[{groups.of_row[row], labels[row]}];
@@ -63,7 +66,7 @@ LabelTest::LabelTest(std::span<const int32_t> labels, int32_t classes, const Row
   for (int p = 0; p < permutations; ++p) {
     Random random({.domain = RngDomain::kEvaluate, .seed = seed, .sample = static_cast<uint64_t>(p), .step = 5});
     Labelling next = labellings_.front();
-    for (const auto& own : exchange.groups) {
+    for (const auto& [stratum, own] : exchange.groups) {
       std::vector<int32_t> exchanged;
       for (const auto& rows : own) exchanged.push_back(labels[rows.front()]);
       shuffle(exchanged, random);
@@ -187,7 +190,7 @@ std::vector<TestedProperty> LabelTest::test(const std::vector<const Property*>& 
   }
   std::ranges::sort(maxima_);
   for (size_t q = 0; q < properties.size(); ++q) {
-    const auto as_large = maxima_.end() - std::ranges::lower_bound(maxima_, score[q] - 1e-9);
+    const auto as_large = maxima_.end() - std::ranges::lower_bound(maxima_, score[q] - kSameScore);
     tested[q].p_adjusted = static_cast<double>(1 + as_large) / static_cast<double>(runs);
   }
   return tested;

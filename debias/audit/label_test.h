@@ -35,8 +35,9 @@ class LabelTest {
  public:
   static constexpr int kPermutations = 499;
 
-  // `labels` are 0 to classes - 1. Rows with different `strata` (empty: none) are not exchanged.
-  LabelTest(std::span<const int32_t> labels, int32_t classes, const RowGroups& groups, uint64_t seed, std::span<const int32_t> strata = {},
+  // `labels` are 0 to classes - 1. Rows with different `strata` (empty: none) are not exchanged;
+  // a group's rows of one stratum are then a group.
+  LabelTest(std::span<const int32_t> labels, int32_t classes, const RowGroups& whole, uint64_t seed, std::span<const int32_t> strata = {},
             int permutations = kPermutations);
 
   std::vector<TestedProperty> test(const std::vector<const Property*>& properties) const;
