@@ -493,7 +493,10 @@ std::optional<std::vector<size_t>> sharp_region(const FoundCell& found, int side
     const double around_rest = mean_over(ring, [&](size_t p) { return of_pixel(rest.deviation, p); });
     if (!ring.empty() && around >= 0.65 * around_rest && around >= 5 * own && own <= 0.15 * own_rest) return inside;
   }
-  const std::vector<bool> other = region_from(found.cell, side, [&](size_t pixel) { return difference_at(members, rest, pixel) >= 20; });
+  const auto middle = static_cast<size_t>((found.cell.y + found.cell.side / 2) * side + found.cell.x + found.cell.side / 2);
+  const float least_difference = std::max(20.0F, difference_at(members, rest, middle) / 2);  // pictures of one class differ a little anywhere
+  const std::vector<bool> other =
+      region_from(found.cell, side, [&](size_t pixel) { return difference_at(members, rest, pixel) >= least_difference; });
   const std::vector<size_t> differing = pixels_of(other);
   if (differing.size() < least || differing.size() > most) return std::nullopt;
   const std::vector<size_t> ring = ring_around(other, side);
