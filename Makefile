@@ -80,7 +80,7 @@ format:
 
 docs: build
 	@python3 -B scripts/option_tables.py --check
-	@python3 -B scripts/check_results.py
+	@python3 -B scripts/result_pages.py --check
 	@python3 -B scripts/check_docs.py
 	@python3 -B scripts/message_words.py
 	@python3 -B scripts/reference.py --check
