@@ -24,6 +24,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -31,7 +32,8 @@ import torch
 import torchvision
 from safetensors.torch import load_file
 
-from seed_intervals import interval
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import interval  # noqa: E402
 
 OF_CLASS = {"train": 300, "test": 200}
 

@@ -2,9 +2,12 @@
 
 import collections
 import json
+import pathlib
 import statistics
+import sys
 
-from scipy.stats import t as student
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import half_width  # noqa: E402
 
 SHORTCUTS = ("square", "border")
 PEERS = ("erm", "dfr", "erasure_dfr")
@@ -17,7 +20,7 @@ def interval(values, sign=""):
     mean = format(round(100 * statistics.mean(values), 1) + 0.0, sign + ".1f").replace("-", "−")
     if len(values) < 2:
         return mean
-    return f"{mean} ± {100 * student.ppf(0.975, len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5:.1f}"
+    return f"{mean} ± {100 * half_width(values):.1f}"
 
 
 class Setting:

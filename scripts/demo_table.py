@@ -11,8 +11,9 @@ import pathlib
 import statistics
 import sys
 
+from student import half_width
+
 Z_975 = 1.959963984540054
-T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # by degrees of freedom
 
 
 class Recipe:
@@ -64,10 +65,6 @@ def last_epoch_line(run):
 
 def training_seconds(run):
     return sum(json.loads(line)["seconds"] for line in (run / "times.jsonl").read_text(encoding="utf-8").splitlines())
-
-
-def half_width(values):
-    return T_975[len(values) - 1] * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def wilson(share, count):
