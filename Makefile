@@ -82,9 +82,7 @@ docs: build
 	@python3 -B scripts/option_tables.py --check
 	@python3 -B scripts/result_pages.py --check
 	@python3 -B scripts/check_docs.py
-	@python3 -B scripts/message_words.py
 	@python3 -B scripts/reference.py --check
-	@python3 -B scripts/help_texts.py
 
 # The site, in build/site, with its links checked; make demo before it adds an example report.
 site:
