@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/check_docs.py [ROOT]: reads the pages at the root and in docs, examples, python, fuzz and .github, and runs their blocks ```sh run.
+"""scripts/check_docs.py [ROOT]: reads the pages at the root and in docs, examples, python and .github, and runs their blocks ```sh run.
 
 A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
 repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/README.md", "python/cli/README.md", "fuzz/README.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/README.md", "python/cli/README.md")
 FOLDERS = (".github", "docs", "examples")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -99,11 +99,10 @@ CLAIMS = [  # how a row of a table begins, what it has to contain, in how many r
     claim("M1: `debiased_positives` above `infonce`", "cifar10", "debiased_positives", "infonce"),
     claim("M1: `debiased_positives` above `debiased_negatives`", "cifar10", "debiased_positives", "debiased_negatives_0.1"),
     claim("M1: `debiased_negatives` above `infonce`", "cifar10", "debiased_negatives_0.1", "infonce"),
-    *(claim(f"{row}, {where}", family, left, right + (suffix if right == "debiased_negatives" else ""))
+    *(claim(f"`{left}` above `{right}`, {where}", family, left, right + (suffix if right == "debiased_negatives" else ""))
       for where, family, suffix in (("three seeds", "cifar10", "_0.1"), ("five batch sizes", "cifar10-batch-size", ""))
-      for row, left, right in (
-          ("above `infonce`", "bayesian", "infonce"), ("above `hard_negatives`", "bayesian", "hard_negatives"),
-          ("above `infonce`", "hard_negatives", "infonce"), ("above `debiased_negatives`", "hard_negatives", "debiased_negatives"))),
+      for left, right in (("bayesian", "infonce"), ("bayesian", "hard_negatives"), ("hard_negatives", "infonce"),
+                          ("hard_negatives", "debiased_negatives"))),
     claim("debiasing beats InfoNCE on CIFAR-10", "cifar10", "debiased_negatives_0.1", "infonce"),
     claim("the oracle beats InfoNCE", "cifar10", "unbiased", "infonce"),
     claim("debiasing raises returns", "control", "debiased", "biased", ("cartpole_swingup",), digits=0),
