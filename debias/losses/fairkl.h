@@ -15,7 +15,7 @@
 //   lognormal  kl of ln(d + 1e-6), variance_floor in those units
 // The default is authors, or mean with pooling anchor, which authors does not support; ObjectiveResult::mode names the mode that was
 // computed. kl is the paper's formula; without a variance floor its mean accuracy was below no regulariser at every measured weight
-// (docs/results/fairkl-divergence.md). A variance_floor below 1e-12 acts as 1e-12, because a collapsed set has no finite value without a
+// (docs/results/fairkl.md). A variance_floor below 1e-12 acts as 1e-12, because a collapsed set has no finite value without a
 // floor.
 //
 // pooling batch forms one set for all anchors. pooling anchor forms the sets of each anchor, and each D is a mean over the anchors that
