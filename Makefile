@@ -79,7 +79,6 @@ format:
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 -i
 
 docs: build
-	@python3 -B scripts/option_tables.py --check
 	@python3 -B scripts/result_pages.py --check
 	@python3 -B scripts/check_docs.py
 	@python3 -B scripts/reference.py --check
