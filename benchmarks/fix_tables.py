@@ -6,6 +6,8 @@ import pathlib
 import statistics
 import sys
 
+from process_cost import print_rows
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
 from student import half_width  # noqa: E402
 
@@ -48,12 +50,6 @@ def settings_of(lines):
     for line in lines:
         by_name[line["shortcut"], line["correlation"], line["backbone"]].append(line)
     return {name: Setting(by_name[name]) for name in sorted(by_name, key=lambda n: (SHORTCUTS.index(n[0]), n[1], BACKBONES.index(n[2])))}
-
-
-def print_rows(title, heads, rows):
-    print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
 
 
 def passes(differences, at_least):

@@ -11,9 +11,7 @@ import pathlib
 import statistics
 import sys
 
-from student import half_width
-
-Z_975 = 1.959963984540054
+from student import half_width, wilson
 
 
 class Recipe:
@@ -65,12 +63,6 @@ def last_epoch_line(run):
 
 def training_seconds(run):
     return sum(json.loads(line)["seconds"] for line in (run / "times.jsonl").read_text(encoding="utf-8").splitlines())
-
-
-def wilson(share, count):
-    middle, scale = share + Z_975**2 / (2 * count), 1 + Z_975**2 / count
-    half = Z_975 * math.sqrt(share * (1 - share) / count + Z_975**2 / (4 * count**2))
-    return (middle - half) / scale, (middle + half) / scale
 
 
 def paired_interval(pairs):

@@ -81,6 +81,13 @@ def interval(shares, digits=2):
     return [round(100 * number, digits) for number in (statistics.mean(shares), half_width(shares))]
 
 
+def wilson(share, count, z=1.959963984540054):
+    """Ends of Wilson's 95 % interval of a share of `count`."""
+    middle, scale = share + z**2 / (2 * count), 1 + z**2 / count
+    half = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return (middle - half) / scale, (middle + half) / scale
+
+
 def welch(mean_a, spread_a, runs_a, mean_b, spread_b, runs_b):
     """The p-value of Welch's test on summaries."""
     of_a, of_b = spread_a**2 / runs_a, spread_b**2 / runs_b
