@@ -18,7 +18,7 @@
 #include "debias/control/egl_context.h"
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
-#include "debias/process/large_blocks.h"
+#include "debias/process/startup.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {

@@ -18,7 +18,6 @@
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/core/recipe_kind.h"
-#include "debias/process/complaint_line.h"
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/evaluated_data.h"

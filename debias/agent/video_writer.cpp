@@ -14,7 +14,7 @@
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 #include "debias/image/gif_encode.h"
-#include "debias/process/other_program.h"
+#include "debias/process/child_process.h"
 
 namespace debias {
 namespace {

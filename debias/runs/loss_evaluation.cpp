@@ -8,7 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/pairs/rows.h"
-#include "debias/process/peak_memory.h"
+#include "debias/process/startup.h"
 #include "debias/runs/loss_input.h"
 
 namespace debias {

@@ -22,8 +22,8 @@
 #include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
-#include "debias/process/complaint_line.h"
-#include "debias/process/started_process.h"
+#include "debias/process/child_process.h"
+#include "debias/process/terminal.h"
 #include "debias/runs/rank_environment.h"
 
 extern char** environ;
