@@ -15,8 +15,8 @@
 #include "debias/process/terminal.h"
 #include "debias/runs/evaluation_files.h"
 #include "debias/runs/sentence_run.h"
+#include "debias/text/characters.h"
 #include "debias/text/sentence_sets.h"
-#include "debias/text/text_lines.h"
 
 namespace debias {
 namespace {

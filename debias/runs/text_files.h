@@ -7,7 +7,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/results/nearest_sentences.h"
-#include "debias/text/corpus_text.h"
+#include "debias/text/sentence_store.h"
 
 namespace debias {
 
