@@ -8,7 +8,7 @@
 #include "debias/control/mujoco_model.h"
 #include "debias/core/atomic_file.h"
 #include "debias/data/builders/atomic_folder.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

@@ -13,7 +13,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
-#include "debias/image/gif_encode.h"
+#include "debias/image/image_encode.h"
 #include "debias/process/child_process.h"
 
 namespace debias {

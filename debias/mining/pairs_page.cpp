@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "debias/report/markup.h"
 #include "debias/report/pages/style_sheet.h"
 

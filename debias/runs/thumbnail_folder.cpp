@@ -6,7 +6,7 @@
 #include "debias/core/error.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/evaluate/thumbnail.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

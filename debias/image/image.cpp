@@ -1,4 +1,4 @@
-#include "debias/image/image_size.h"
+#include "debias/image/image.h"
 
 #include "debias/core/file_error.h"
 

@@ -1,13 +1,39 @@
-#include "debias/image/gif_encode.h"
+#include "debias/image/image_encode.h"
+
+#include <png.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "debias/core/error.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
+
+std::vector<uint8_t> encode_png(const Image& image) {
+  const size_t expected = static_cast<size_t>(image.height) * static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
+  if (image.height < 1 || image.width < 1 || (image.channels != 1 && image.channels != 3) || image.pixels.size() != expected) {
+    throw usage_error("PNG: expected an image of 1 or 3 channels, found {}x{}x{} with {} bytes", image.height, image.width, image.channels,
+                      image.pixels.size());
+  }
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
+  std::vector<uint8_t> bytes(size);
+  const int written = png_image_write_to_memory(&header, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr);
+  const std::string message = header.message;
+  png_image_free(&header);
+  if (written == 0) throw resource_error("PNG: {}x{} pixels could not be encoded: {}", image.height, image.width, message);
+  bytes.resize(size);
+  return bytes;
+}
+
 namespace {
 
 constexpr int kBits = 5, kLevels = 1 << kBits, kCodes = kLevels * kLevels * kLevels;  // colours, in 15 bits
@@ -211,6 +237,40 @@ std::vector<uint8_t> encode_gif(const std::vector<Image>& images, int64_t hundre
   }
   out.byte(0x3B);
   return out.take();
+}
+
+namespace {
+
+Image as_rgb(const Image& image) {
+  if (image.channels == 3) return image;
+  Image rgb{image.height, image.width, 3, {}};
+  for (const uint8_t value : image.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, value);
+  return rgb;
+}
+
+}  // namespace
+
+Image contact_sheet(const std::vector<std::vector<Image>>& rows) {
+  constexpr int kGap = 2;
+  int height = 0, width = 0;
+  for (const auto& row : rows) {
+    for (const auto& image : row) height = std::max(height, image.height), width = std::max(width, image.width);
+  }
+  const int columns = static_cast<int>(rows.front().size());
+  Image sheet{static_cast<int>(rows.size()) * (height + kGap) + kGap, columns * (width + kGap) + kGap, 3, {}};
+  if (int64_t{sheet.height} * sheet.width > kLargestImage)
+    throw usage_error("contact sheet: it would have {} x {} pixels; show fewer", sheet.height, sheet.width);
+  sheet.pixels.assign(static_cast<size_t>(sheet.height) * sheet.width * 3, 128);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t c = 0; c < rows[r].size(); ++c) {
+      const Image cell = as_rgb(rows[r][c]);
+      const int top = kGap + static_cast<int>(r) * (height + kGap), left = kGap + static_cast<int>(c) * (width + kGap);
+      for (int y = 0; y < cell.height; ++y) {
+        std::copy_n(cell.row(y), cell.width * 3, sheet.pixels.begin() + (static_cast<ptrdiff_t>(top + y) * sheet.width + left) * 3);
+      }
+    }
+  }
+  return sheet;
 }
 
 }  // namespace debias
