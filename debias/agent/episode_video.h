@@ -9,7 +9,7 @@
 #include "debias/agent/video_writer.h"
 #include "debias/control/frame_renderer.h"
 #include "debias/image/image.h"
-#include "debias/results/video_record.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "debias/report/run_record.h"
-#include "debias/results/data_sets.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "debias/report/run_record.h"
-#include "debias/results/prediction_sources.h"  // IWYU pragma: export
+#include "debias/results/predictions.h"  // IWYU pragma: export
 
 namespace debias {
 

@@ -9,7 +9,7 @@
 #include "debias/core/real_path.h"
 #include "debias/core/start_of_path.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/results/data_sets.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 namespace {

@@ -14,8 +14,7 @@
 #include "debias/report/similarity_history.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/json_file.h"
-#include "debias/results/training_speed.h"
-#include "debias/results/video_record.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/results/nearest_sentences.h"
+#include "debias/results/run_files.h"
 #include "debias/text/sentence_store.h"
 
 namespace debias {

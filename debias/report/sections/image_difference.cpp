@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/results/image_marks.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/predictions.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

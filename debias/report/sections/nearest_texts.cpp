@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "debias/report/sections/report_sections.h"
-#include "debias/results/nearest_sentences.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 namespace {

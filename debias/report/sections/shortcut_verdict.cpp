@@ -10,7 +10,7 @@
 #include "debias/report/sections/missing_parts.h"
 #include "debias/report/sections/verdict.h"
 #include "debias/report/seed_interval.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

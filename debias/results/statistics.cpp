@@ -1,12 +1,35 @@
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdint>
-
-#include "debias/results/normal_distribution.h"
+#include <stdexcept>
 
 namespace debias {
+
+double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+double normal_quantile(double probability) {
+  double low = -40, high = 40;
+  while (high - low > 1e-12) {
+    const double middle = (low + high) / 2;
+    (normal_distribution(middle) < probability ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+double student_t_quantile(double probability, double degrees) {
+  if (!(probability > 0 && probability < 1 && degrees > 0)) throw std::invalid_argument("student_t_quantile: outside of its range");
+  return boost::math::quantile(boost::math::students_t(degrees), probability);
+}
+
+double student_t_two_sided(double t, double degrees) {
+  if (!(degrees > 0)) throw std::invalid_argument("student_t_two_sided: degrees of freedom above 0 are needed");
+  if (std::isinf(t)) return 0;
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), std::fabs(t)));
+}
+
 namespace {
 
 // `z`: the quantile of the standard normal distribution.

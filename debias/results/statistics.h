@@ -1,14 +1,28 @@
-// Intervals of accuracies over what was evaluated, from how many were classified correctly. Unlike percentiles of a bootstrap they have a
-// width where all, or none, are right.
+// The standard normal distribution.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "debias/results/image_marks.h"
+#include "debias/results/predictions.h"
 
 namespace debias {
 
+double normal_distribution(double x);  // P(X <= x)
+
+// The x with P(X <= x) = `probability` in (0, 1), to 1e-12.
+double normal_quantile(double probability);
+
+// Student's t distribution, by Boost.Math. Both throw std::invalid_argument outside of the ranges given.
+
+// The t at which Student's distribution with `degrees` > 0 of freedom, whole or not, has `probability` in (0, 1) below it.
+double student_t_quantile(double probability, double degrees);
+
+// The probability that |T| >= |t| of Student's distribution with `degrees` > 0 of freedom, in [0, 1].
+double student_t_two_sided(double t, double degrees);
+
+// Intervals of accuracies over what was evaluated, from how many were classified correctly. Unlike percentiles of a bootstrap they have a
+// width where all, or none, are right.
 struct Proportion {
   double value = 0;  // in [0, 1]; may be a mean over seeds
   double count = 0;  // of what was evaluated

@@ -2,8 +2,11 @@
 // them, as a file holds them, and as a page shows them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "debias/results/json_file.h"
@@ -43,5 +46,46 @@ Json class_table_json(const ClassTable& table);
 GroupTable read_group_table(const Json& json, const std::string& path);
 // Empty where `json` has no "per_class".
 ClassTable read_class_table(const Json& json, const std::string& path);
+
+// Whose predictions a number evaluates: accuracy of kNN and accuracy of a classifier are different numbers with one name.
+struct PredictionsOf {
+  std::string_view name;   // in a record
+  std::string_view title;  // as a person reads it
+};
+
+// If several have a number, the first of these counts.
+inline constexpr std::array<PredictionsOf, 4> kPredictionsOf = {
+    {{"classifier", "classifier"}, {"linear", "linear probe"}, {"knn", "kNN"}, {"mean_classifier", "mean classifier"}}};
+
+// The title of a name in a record; the name itself where this program does not know it.
+inline std::string source_title(const std::string& source) {
+  const auto* const found = std::ranges::find(kPredictionsOf, source, &PredictionsOf::name);
+  return found == kPredictionsOf.end() ? source : std::string(found->title);
+}
+
+// Right or wrong, image by image, so that two runs can be compared on the same images: a string of an evaluation file, a letter for each
+// image of the evaluated set, in its order.
+//
+//   A a   aligned, predicted right, wrong          R r   of neither side, right, wrong
+//   C c   conflicting, right, wrong                .     of unknown class
+enum class MarkedImages { kAll, kAligned, kConflicting };  // of known class
+
+// Numbers of images that two runs predict equally and differently.
+struct PairedCounts {
+  int64_t both = 0, only_first = 0, only_second = 0, neither = 0;  // predicted right by
+
+  int64_t images() const { return both + only_first + only_second + neither; }
+  double first() const;  // shares of images predicted right; NaN without images
+  double second() const;
+};
+
+// Throws a data error, naming `path`, for any other letter.
+void require_marks(const std::string& marks, const std::string& path);
+
+// True if they can be of the same images: as many, and each of the same side.
+bool are_of_one_set(const std::string& a, const std::string& b);
+
+// Over the images of strings that are of one set.
+PairedCounts paired_counts(const std::string& a, const std::string& b, MarkedImages images);
 
 }  // namespace debias
