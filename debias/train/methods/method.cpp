@@ -11,7 +11,7 @@
 #include "debias/core/registry.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/cross_entropy.h"
-#include "debias/ranks/gather_rows.h"
+#include "debias/ranks/ranks.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/runtime/upload.h"
 #include "debias/train/methods/cmc.h"
