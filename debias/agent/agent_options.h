@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "debias/control/frame_renderer.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/core/options.h"
 #include "debias/train/recipe/recipe.h"
 

@@ -1,6 +1,6 @@
 #include "debias/agent/environment_thread.h"
 
-#include "debias/control/egl_context.h"
+#include "debias/control/pixel_environment.h"
 
 namespace debias {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "debias/agent/agent_parts.h"
-#include "debias/control/mujoco_model.h"
+#include "debias/control/task.h"
 #include "debias/core/atomic_file.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/image/image_encode.h"

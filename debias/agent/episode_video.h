@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "debias/agent/video_writer.h"
-#include "debias/control/frame_renderer.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/image/image.h"
 #include "debias/results/run_files.h"
 

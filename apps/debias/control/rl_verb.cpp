@@ -18,7 +18,7 @@
 #include "debias/agent/agent_state.h"
 #include "debias/agent/episode_video.h"
 #include "debias/agent/video_writer.h"
-#include "debias/control/mujoco_version.h"
+#include "debias/control/task.h"
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
 #include "debias/core/output_path.h"
