@@ -19,7 +19,7 @@
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
 #include "debias/process/startup.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

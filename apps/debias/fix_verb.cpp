@@ -17,7 +17,7 @@
 #include "debias/fix/fixed_text.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/embedded_table.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

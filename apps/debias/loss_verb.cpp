@@ -17,7 +17,6 @@
 #include "debias/runs/loss_input.h"
 #include "debias/runs/loss_output.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/threads.h"
 
 namespace debias {
 

@@ -19,7 +19,7 @@
 #include "debias/process/startup.h"
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -13,7 +13,7 @@
 #include "debias/core/output_path.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 

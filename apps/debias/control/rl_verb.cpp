@@ -25,7 +25,7 @@
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -1,4 +1,4 @@
-#include "debias/runtime/autocast.h"
+#include "debias/runtime/precision.h"
 
 #include <ATen/autocast_mode.h>
 
