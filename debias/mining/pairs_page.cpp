@@ -7,7 +7,7 @@
 
 #include "debias/image/image_encode.h"
 #include "debias/report/markup.h"
-#include "debias/report/pages/style_sheet.h"
+#include "debias/report/pages/page.h"
 
 namespace debias {
 namespace {

@@ -1,4 +1,3 @@
-// Evaluated images beside their nearest training images, as thumbnails; neighbours of another group are marked.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,7 @@
 
 namespace debias {
 
+// Evaluated images beside their nearest training images, as thumbnails; neighbours of another group are marked.
 struct Gallery {
   Html first, others;  // a few evaluated images, and the others; empty where the run has no neighbours of the set
   int64_t queries = 0, shown = 0, in_first = 0, bytes = 0;

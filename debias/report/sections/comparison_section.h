@@ -1,11 +1,12 @@
-// A sweep's metric over each key of its grid and each of its axes, against training time and over the epochs, with what is published
-// beside it.
 #pragma once
 
 #include "debias/report/charts/curve_figures.h"
 #include "debias/report/tables/seed_table.h"
 
 namespace debias {
+
+// A sweep's metric over each key of its grid and each of its axes, against training time and over the epochs, with what is published
+// beside it.
 
 // For every key whose values are three or more numbers (two, where something is published), and every axis of variants: a line
 // for each variant and point of the other keys, or for each line of the axis and point of the grid, in the band of its interval, and a

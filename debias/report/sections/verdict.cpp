@@ -1,4 +1,4 @@
-#include "debias/report/sections/next_step.h"
+#include "debias/report/sections/verdict.h"
 
 #include <fmt/format.h>
 
@@ -12,9 +12,9 @@
 namespace debias {
 namespace {
 
-constexpr int kSeeds = 3;
-
 namespace fs = std::filesystem;
+
+constexpr int kSeeds = 3;
 
 // The outermost folder of several seeds or of a sweep that `run` lies in; empty if it lies in none.
 fs::path group_around(const fs::path& run) {
@@ -85,6 +85,50 @@ NextStep give_bias_values(const RunRecord& run) {
 NextStep both_steps(const NextStep& first, const NextStep& second) {
   if (first.command.empty() || second.command.empty()) return {};
   return {first.command + " && " + second.command, first.why, first.minutes + second.minutes};
+}
+
+std::string verdict_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
+  std::string note;
+  if (comparisons.size() > 1) {
+    note =
+        "Each interval is for its own comparison. \"Better\" is decided by p-values adjusted for all comparisons (Holm), as the best was "
+        "chosen by the numbers that it is tested on.";
+  }
+  std::vector<std::vector<const RunRecord*>> columns;
+  for (const auto& column : data.columns) columns.push_back(column.runs);
+  if (const std::string words = shared_draw_words(columns); !words.empty()) note += (note.empty() ? "" : " ") + words + ".";
+  return note;
+}
+
+namespace {
+
+Html step_html(const NextStep& step) {
+  if (step.command.empty()) return {};
+  return plain(" " + step_head(step)) + code(step.command) + plain(step_time(step) + ".");
+}
+
+Html finding_item(const RunColumn& column, const ShortcutVerdict& verdict, bool named) {
+  std::string head = named ? fmt::format("{}: {}.", column.title(), verdict.head) : verdict.head + ".";
+  if (!named && !head.empty()) head[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(head[0])));
+  Html item = strong(head) + plain(" " + verdict.words);
+  return element("li", finding_name(verdict.finding), item + step_html(verdict.next));
+}
+
+}  // namespace
+
+void add_verdict(Page& page, const ReportData& data) {
+  page.heading(2, "Verdict");
+  Html list;
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    list += finding_item(data.columns[i], shortcut_verdict(data.columns, i, data.rows), data.columns.size() > 1);
+  }
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  for (const auto& comparison : comparisons) {
+    list += element("li", comparison_name(comparison.comparison),
+                    strong(comparison.head + ".") + plain(" " + comparison.words) + step_html(comparison.next));
+  }
+  page.add(element("ul", "verdict", list));
+  if (const std::string note = verdict_note(data, comparisons); !note.empty()) page.paragraph(plain(note), "note");
 }
 
 }  // namespace debias
