@@ -21,7 +21,6 @@
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/runs/rank_environment.h"
 #include "debias/runs/rank_launcher.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runs/training_setup.h"

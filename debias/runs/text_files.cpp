@@ -18,7 +18,7 @@
 #include "debias/core/philox.h"
 #include "debias/core/sha256.h"
 #include "debias/data/readers/sentences.h"
-#include "debias/runs/sentence_run.h"
+#include "debias/runs/sentence_evaluation.h"
 #include "debias/text/characters.h"
 #include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"
