@@ -2,7 +2,7 @@
 """demo_table.py labels|no_labels|sentence FOLDER SEEDS: what `make demo` prints about the runs FOLDER/RECIPE-1 to FOLDER/RECIPE-SEEDS.
 
 A table of a loss and its correction, or both gains in one sentence. Of one seed, the 95 % interval of a gain is over the test images, which
-both networks saw: Newcombe's of paired proportions, as in debias/results/proportion_interval.h. Of more, all intervals are Student's, over
+both networks saw: Newcombe's of paired proportions, as in debias/results/statistics.h. Of more, all intervals are Student's, over
 the seeds, and gains are paired by seed. Other folders of an earlier demo are not read.
 """
 import json
@@ -31,7 +31,7 @@ class Recipe:
         return f"{values[0]:.1f}" if len(values) == 1 else f"{statistics.mean(values):.1f} ± {half_width(values):.1f}"
 
     def marks(self, protocol):
-        """Of the one run: right or wrong by test image, as debias/results/image_marks.h says."""
+        """Of the one run: right or wrong by test image, as debias/results/predictions.h says."""
         return json.loads((self.runs[0] / f"evaluation/{protocol}.json").read_text(encoding="utf-8"))["marks"]["test"]
 
     def seconds(self):

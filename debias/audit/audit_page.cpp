@@ -9,8 +9,8 @@
 #include "debias/core/file_error.h"
 #include "debias/core/philox.h"
 #include "debias/data/shown_names.h"
-#include "debias/image/png_encode.h"
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
+#include "debias/image/image_encode.h"
 #include "debias/report/pages/page.h"
 
 namespace debias {

@@ -7,8 +7,8 @@
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
 #include "debias/data/parallel_blocks.h"
+#include "debias/image/geometry.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

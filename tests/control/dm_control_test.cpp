@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "debias/control/egl_context.h"
-#include "debias/control/frame_renderer.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/control/task.h"
 #include "debias/core/sha256.h"
 #include "tests/support/golden_folder.h"
