@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/loader/batch.h"
-#include "debias/losses/cross_entropy.h"
+#include "debias/losses/logits.h"
 #include "debias/ranks/gather_rows.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/runtime/upload.h"
