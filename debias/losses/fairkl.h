@@ -40,6 +40,8 @@
 // divergence. variant: paper is kl with moments by anchor, divided by the batch size, as printed; the released code pools over the batch.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <optional>
 
 #include "debias/core/options.h"
@@ -79,6 +81,7 @@ struct EnumNames<FairKlNormaliser> {
 
 class FairKlOptions {
  public:
+  static constexpr char kName[] = "fairkl";
   FairKlOptions& mode(FairKlMode chosen) {
     mode_ = chosen;
     return *this;
@@ -92,11 +95,14 @@ class FairKlOptions {
   DEBIAS_OPTION(FairKlOptions, double, variance_floor, 1e-4)
   DEBIAS_OPTION(FairKlOptions, FairKlNormaliser, normaliser, FairKlNormaliser::kWeights)
   static const OptionTable<FairKlOptions>& table();
+
+  ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
+  std::string caution() const;
 };
 
-ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options);
-ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options = {});
-
-ObjectiveEntry fairkl_entry();
+inline ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) { return checked_loss(input, options); }
+inline ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options = {}) {
+  return checked_loss({.z = z, .labels = labels, .bias = bias}, options);
+}
 
 }  // namespace debias

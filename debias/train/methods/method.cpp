@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/loader/batch.h"
-#include "debias/losses/cross_entropy.h"
+#include "debias/losses/logits.h"
 #include "debias/ranks/ranks.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"

@@ -1,4 +1,4 @@
-#include "debias/losses/bayesian_weights.h"
+#include "debias/losses/rank_weights.h"
 
 #include <ATen/ATen.h>
 
