@@ -79,12 +79,9 @@ format:
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 -i
 
 docs: build
-	@python3 -B scripts/option_tables.py --check
-	@python3 -B scripts/check_results.py
+	@python3 -B scripts/result_pages.py --check
 	@python3 -B scripts/check_docs.py
-	@python3 -B scripts/message_words.py
 	@python3 -B scripts/reference.py --check
-	@python3 -B scripts/help_texts.py
 
 # The site, in build/site, with its links checked; make demo before it adds an example report.
 site:

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "debias/agent/agent_parts.h"
-#include "debias/control/egl_context.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
-#include "debias/process/large_blocks.h"
-#include "debias/runtime/threads.h"
+#include "debias/process/startup.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

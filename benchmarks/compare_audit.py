@@ -44,16 +44,12 @@ import sys
 import time
 import warnings
 
-from process_cost import in_threads, machine, measure, median, print_rows, run_in_folder
+from process_cost import DEBIAS, in_threads, machine, measure, median, print_rows, run_in_folder, say
 
 KINDS = {"square": "mark", "square_anywhere": "detail", "text": "mark", "border": "edge", "scene": "edge", "blur": "description", "jpeg": "description",
          "noise": "description", "size": "file", "name": "file", "exif": "file", "column": "column"}  # planted: as `debias audit` calls it
 SIZES = {"jpeg": (500, 375), "png": (32, 32)}
 UNEVEN = {9: "90:10", 4: "80:20"}
-
-
-def say(**line):
-    print(json.dumps(line), flush=True)
 
 
 def version_of_debias(options):
@@ -292,7 +288,7 @@ def main():
     parser.add_argument("command", nargs="?", choices=("speed", "detection", "make", "cleanvision"))
     parser.add_argument("root", nargs="?", type=pathlib.Path, help="folder of class folders, for detection")
     parser.add_argument("--tables", type=pathlib.Path, metavar="FILE", help="print the tables of these lines and run nothing")
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     parser.add_argument("--work", type=pathlib.Path, help="folder for the images; default: a temporary one. Folders of speed stay in it")
     parser.add_argument("--folders", type=names(str), default=["jpeg:10000", "png:60000", "png:10000"], help="kinds and numbers of files")
     parser.add_argument("--distinct", type=int, default=400)

@@ -23,6 +23,7 @@ import argparse
 import json
 import pathlib
 import statistics
+import sys
 
 import numpy
 import torch
@@ -30,7 +31,8 @@ from PIL import Image
 
 import debias
 
-from seed_intervals import interval
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import interval  # noqa: E402
 
 TEMPLATES = ("a photo of a {}", "a small picture of the {}", "a blurry photo of a {}", "one {} in the middle", "the {} seen from near",
              "a dark photo of the {}", "a bright photo of a {}", "this is a {}", "a cropped view of a {}", "a {} on some background")

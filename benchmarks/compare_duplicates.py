@@ -27,6 +27,8 @@ import types
 import numpy
 from PIL import Image
 
+from process_cost import DEBIAS
+
 KINDS = {
     "jpeg40": lambda image, draw: image,
     "crop90": lambda image, draw: crop(image, draw),
@@ -128,7 +130,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("weights", type=pathlib.Path)
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     parser.add_argument("--originals", type=int, default=5000)
     parser.add_argument("--planted", type=int, default=500)
     options = parser.parse_args()

@@ -30,6 +30,7 @@ from safetensors.torch import save_file
 from torchvision.transforms import v2
 
 from compare_views import smooth_noise
+from process_cost import DEBIAS
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -116,7 +117,7 @@ def compare(options, name, folder, work):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     parser.add_argument("--images", type=int, default=384)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"])

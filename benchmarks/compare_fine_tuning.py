@@ -24,6 +24,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -31,7 +32,10 @@ import torch
 import torchvision
 from safetensors.torch import load_file
 
-from seed_intervals import interval
+from process_cost import DEBIAS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import interval  # noqa: E402
 
 OF_CLASS = {"train": 300, "test": 200}
 
@@ -160,7 +164,7 @@ def main():
     parser.add_argument("weights", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=10, help="of debias init: for two trainings and the report")
     parser.add_argument("--seeds", type=int, default=3, choices=range(1, 6))
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     options = parser.parse_args()
     found = {}
 

@@ -3,8 +3,8 @@
 benchmarks/compare_fix.py --tables FILE.jsonl
 
 Compares `debias fix` with heads by scikit-learn on the same frozen features, where a shortcut is planted. One JSON object a line for each
-backbone, shortcut, correlation, seed and method, with the accuracy on test rows; --tables prints the tables of docs/results/fix.md and
-fix-settings.md from them.
+backbone, shortcut, correlation, seed and method, with the accuracy on test rows; --tables prints the tables of docs/results/fix.md
+from them.
 
 Protocol, fixed before the runs:
   Images. IMAGES has train/CLASS and test/CLASS. The seed draws four classes, 500 training and 200 test images of each. `debias data plant`

@@ -45,7 +45,7 @@ import shutil
 import sys
 import time
 
-from process_cost import in_threads, machine, measure, median, print_rows, run_in_folder
+from process_cost import DEBIAS, in_threads, machine, measure, median, print_rows, run_in_folder, say
 
 PENALTIES = (0.1, 0.01, 1e-3, 1e-4, 1e-5)
 FOLDS, MOST_FOLD_ROWS, LEAST_GROUP = 5, 20000, 10
@@ -300,10 +300,6 @@ def agreement(work, method):
 # The benchmark.
 
 
-def say(**line):
-    print(json.dumps(line), flush=True)
-
-
 def itself(options, *words):
     sizes = [word for name in ("rows", "test", "dimensions", "classes", "decay", "threads", "seed") for word in (f"--{name}", getattr(options, name))]
     tolerance = [] if options.tolerance is None else ["--tolerance", options.tolerance]
@@ -393,7 +389,7 @@ def print_tables(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
     parser.add_argument("--work", type=pathlib.Path, help="folder for features and results; default: a temporary one")
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     for name, value in (("rows", 100_000), ("test", 5_000), ("dimensions", 768), ("classes", 10), ("threads", 2), ("repetitions", 3), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--decay", type=float, default=0.0, help="the k-th direction of the noise has variance 1 / k^decay")

@@ -29,6 +29,7 @@ from plain_losses import (
     expert_supcon, fairkl_masks, negative_mask, one_hot_groups, published_bayesian, published_debiased, published_eps_supinfonce,
     published_fairkl, published_hard, published_infonce, published_supcon,
 )
+from process_cost import begin_peak_anew, resident
 
 THREADS, D = 2, 128
 
@@ -171,22 +172,16 @@ def timed(losses, rounds):
     return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
 
 
-def resident(field_name):
-    with open("/proc/self/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field_name))
-
-
 def print_peak(case, name):
     """The child's part: bytes beyond the input that one evaluation takes at most."""
     loss = case.ours if name == "ours" else case.rivals[name]
     z = case.rows(name)
     small = unit_rows(2, 16)
     step(by_views(debias.InfoNCELoss()), small)  # threads and code
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
-        clear.write("5")
+    begin_peak_anew()
     before = resident("VmRSS")
     step(loss, z)
-    print(json.dumps(resident("VmHWM") - before))
+    print(json.dumps(1024 * (resident("VmHWM") - before)))
 
 
 def peak(case_name, name, small):

@@ -13,7 +13,6 @@ largest cosine are found block by block. Needs numpy.
 import argparse
 import csv
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -22,18 +21,16 @@ import time
 
 import numpy
 
+from process_cost import DEBIAS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import wilson  # noqa: E402
+
 BLOCK = 1000
 
 
-def wilson(right, count, z=1.959964):
-    share, square = right / count, z * z
-    centre = (share + square / (2 * count)) / (1 + square / count)
-    half = z * math.sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count)
-    return [round(centre - half, 4), round(centre + half, 4)]
-
-
 def described(method, pairs, same, **more):
-    print(json.dumps({"method": method, "pairs": len(pairs), "precision": round(sum(same) / len(same), 4), "interval": wilson(sum(same), len(same)),
+    print(json.dumps({"method": method, "pairs": len(pairs), "precision": round(sum(same) / len(same), 4), "interval": [round(end, 4) for end in wilson(sum(same) / len(same), len(same))],
                       "images": len({image for pair in pairs for image in pair}), **more}), flush=True)
 
 
@@ -76,7 +73,7 @@ def main():
     parser.add_argument("features")
     parser.add_argument("table")
     parser.add_argument("--top", type=int, default=1000)
-    parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
+    parser.add_argument("--debias", default=DEBIAS)
     options = parser.parse_args(words[:words.index("--")] if "--" in words else words)
     options.more = more
     rows = list(csv.DictReader(open(options.table, encoding="utf-8")))

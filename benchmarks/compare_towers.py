@@ -16,7 +16,6 @@ Prints a JSON line each. Needs open_clip_torch beside torch and this package (ma
 import argparse
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,7 @@ import time
 import torch
 
 import debias
+from process_cost import begin_peak_anew, resident
 
 
 def sides(rows, dimensions):
@@ -73,15 +73,10 @@ def print_peak(name, mine, rows, dimensions):
     call = tower_losses(name)[0 if mine else 1]
     seconds(call, sides(64, dimensions))
     inputs = sides(rows, dimensions)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    begin_peak_anew()
     before = resident("VmRSS")
     taken = seconds(call, inputs)
     print(json.dumps([(resident("VmHWM") - before) / 1024, taken]))
-
-
-def resident(field):
-    """In KiB."""
-    return next(int(line.split()[1]) for line in open("/proc/self/status", encoding="utf-8") if line.startswith(field))
 
 
 def towers(options):

@@ -2,9 +2,14 @@
 
 import collections
 import json
+import pathlib
 import statistics
+import sys
 
-from scipy.stats import t as student
+from process_cost import print_rows
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from student import half_width  # noqa: E402
 
 SHORTCUTS = ("square", "border")
 PEERS = ("erm", "dfr", "erasure_dfr")
@@ -17,7 +22,7 @@ def interval(values, sign=""):
     mean = format(round(100 * statistics.mean(values), 1) + 0.0, sign + ".1f").replace("-", "−")
     if len(values) < 2:
         return mean
-    return f"{mean} ± {100 * student.ppf(0.975, len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5:.1f}"
+    return f"{mean} ± {100 * half_width(values):.1f}"
 
 
 class Setting:
@@ -45,12 +50,6 @@ def settings_of(lines):
     for line in lines:
         by_name[line["shortcut"], line["correlation"], line["backbone"]].append(line)
     return {name: Setting(by_name[name]) for name in sorted(by_name, key=lambda n: (SHORTCUTS.index(n[0]), n[1], BACKBONES.index(n[2])))}
-
-
-def print_rows(title, heads, rows):
-    print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
 
 
 def passes(differences, at_least):

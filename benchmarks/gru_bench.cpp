@@ -10,7 +10,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/encoders/packed_gru.h"
-#include "debias/process/large_blocks.h"
+#include "debias/process/startup.h"
 
 namespace debias {
 namespace {

@@ -4,6 +4,7 @@ The module imports nothing heavy. A started process inherits the peak memory of 
 benchmark that calls measure() has to be small itself: it imports numpy and the like only in processes of their own.
 """
 
+import json
 import os
 import pathlib
 import platform
@@ -16,6 +17,20 @@ import threading
 import time
 
 SAMPLED_EVERY = 0.25  # seconds
+DEBIAS = str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias")
+
+
+def say(**line):
+    print(json.dumps(line), flush=True)
+
+
+def resident(field):
+    """In KiB: VmRSS, or VmHWM, the most since begin_peak_anew()."""
+    return next(int(line.split()[1]) for line in open("/proc/self/status", encoding="utf-8") if line.startswith(field))
+
+
+def begin_peak_anew():
+    pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _processes_of(root):

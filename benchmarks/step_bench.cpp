@@ -21,7 +21,7 @@
 #include "debias/core/npy.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
-#include "debias/process/large_blocks.h"
+#include "debias/process/startup.h"
 #include "debias/train/loop/run_parts.h"
 
 namespace debias {

@@ -1,6 +1,7 @@
 # debias_library(name DEPENDS ... [TORCH] [APART] [COLD]): the static library debias_<name> of the folder it is called in; APART: each source a
 # translation unit of its own, whatever DEBIAS_UNITY says; COLD: it reads, prints and decides, and is compiled with -O1.
 # debias_test(folder): the test program <folder>_test of the sources in tests/<folder>; its tests are labelled by their names.
+# debias_unpack(archive folder): the build folder's folder has what the archive holds, and nothing else.
 
 add_library(debias_build_flags INTERFACE)
 set(gcc_12 $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>)
@@ -77,6 +78,12 @@ function(debias_library name)
     endif()
   endif()
   set_property(GLOBAL APPEND PROPERTY DEBIAS_LIBRARIES ${target})
+endfunction()
+
+function(debias_unpack archive folder)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${archive})
+  file(REMOVE_RECURSE ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+  file(ARCHIVE_EXTRACT INPUT ${CMAKE_CURRENT_SOURCE_DIR}/${archive} DESTINATION ${CMAKE_CURRENT_BINARY_DIR}/${folder})
 endfunction()
 
 # Slow are tests with Slow in their names and those that match one of the patterns after SLOW, data the others with RealData, unit the rest.

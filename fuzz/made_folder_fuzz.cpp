@@ -1,7 +1,7 @@
 // The about.json of folders that data make wrote.
 #include "debias/data/builders/made_folder.h"
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz/run.sh [PARSER ...]: builds the fuzzers with clang and runs each for FUZZ_SECONDS (default 600), one after the other.
 #
-# They begin with corpus/PARSER. New inputs that reach new code go to build/fuzz/found/PARSER, inputs that crash, leak or take longer than
+# They begin with PARSER's inputs in corpus.tar.gz. New inputs that reach new code go to build/fuzz/found/PARSER, inputs that crash, leak or take longer than
 # 20 s to build/fuzz/faults/PARSER; the name of any such file is printed and the status is then 1. Each run ends with a line of counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ status=0
 for parser in "${parsers[@]}"; do
   found=build/fuzz/found/$parser faults=build/fuzz/faults/$parser log=build/fuzz/$parser.log
   mkdir -p "$found" "$faults"
-  seeds=("fuzz/corpus/$parser")
+  seeds=("build/fuzz/fuzz/corpus/$parser")
   [ "$parser" != recipe ] || seeds+=(recipes)
   build/fuzz/bin/"$parser"_fuzz "$found" "${seeds[@]}" -max_total_time="$seconds" -timeout=20 -max_len=16384 -rss_limit_mb=4096 \
     -artifact_prefix="$faults/" -print_final_stats=1 >"$log" 2>&1 || status=1

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "debias/core/utf8.h"
-#include "debias/text/sentence_split.h"
-#include "debias/text/text_lines.h"
+#include "debias/text/characters.h"
 #include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"
 #include "fuzz/fuzz_target.h"

@@ -14,8 +14,8 @@ if [ ! -x "$env/bin/python" ]; then
   python3 -m venv "$env"
   "$env/bin/pip" install -q --disable-pip-version-check mujoco==2.3.7 dm_control==1.0.14 'numpy<2'
 fi
-golden=$(mktemp -d)
-trap 'rm -rf "$golden"' EXIT
+golden=$(mktemp)
+trap 'rm -f "$golden"' EXIT
 export LP_NUM_THREADS=0 MUJOCO_GL=egl
 "$env/bin/python" "$root/tests/control/export_dm_control.py" "$golden" --steps "$steps" --seed "$seed"
 DEBIAS_CONTROL_GOLDEN="$golden" "$binary" --gtest_brief=1 --gtest_filter='*DmControl*'

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""scripts/check_docs.py [ROOT]: reads the pages at the root and in docs, examples, python, fuzz and .github, and runs their blocks ```sh run.
+"""scripts/check_docs.py [ROOT]: reads the pages at the root and in docs, examples, python and .github, and runs their blocks ```sh run.
 
 A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
 repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
-it. Terms that are out, long sentences, dates and processors are faults of the pages that scripts/unconverted_pages.txt does not list
-(page_words.py). The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The
-first failing command of a block fails it. The files that name the version name the same one. Each fault is one line; then exit 1.
+it. The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The first failing
+command of a block fails it. The files that name the version name the same one. Each fault is one line; then exit 1.
 """
 
 import os
@@ -15,10 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from page_words import page_faults, unconverted
-
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/README.md", "python/cli/README.md", "fuzz/README.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/README.md", "python/cli/README.md")
 FOLDERS = (".github", "docs", "examples")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -95,16 +92,13 @@ def different_versions(root):
 def main(root):
     named = [root / name for name in PAGES]
     pages = [page for page in [*named, *(page for folder in FOLDERS for page in sorted((root / folder).rglob("*.md")))] if page.exists()]
-    listed, faults, blocks = unconverted(root), [], 0
+    faults, blocks = [], 0
     for page in pages:
         text, name = page.read_text(encoding="utf-8"), page.relative_to(root)
         blocks += len(BLOCK.findall(text))
-        found = [*placeholders(text), *broken_tables(text), *page_faults(str(name), text, listed)]
-        faults += [f"{name}:{number}: {fault}" for number, fault in sorted(found)]
+        faults += [f"{name}:{number}: {fault}" for number, fault in sorted([*placeholders(text), *broken_tables(text)])]
         faults += [f"{name}: {fault}" for fault in [*broken_links(page, text), *failed_blocks(root, text)]]
     faults += different_versions(root)
-    gone = [name for name in listed if not (root / name).exists()]
-    faults += [f"{name}: there is no such page; scripts/page_words.py --update takes it off the list" for name in gone]
     print("\n".join(faults) if faults else f"check_docs: {len(pages)} pages are whole, their links lead somewhere, {blocks} blocks ran")
     return 1 if faults else 0
 

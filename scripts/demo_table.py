@@ -2,7 +2,7 @@
 """demo_table.py labels|no_labels|sentence FOLDER SEEDS: what `make demo` prints about the runs FOLDER/RECIPE-1 to FOLDER/RECIPE-SEEDS.
 
 A table of a loss and its correction, or both gains in one sentence. Of one seed, the 95 % interval of a gain is over the test images, which
-both networks saw: Newcombe's of paired proportions, as in debias/results/proportion_interval.h. Of more, all intervals are Student's, over
+both networks saw: Newcombe's of paired proportions, as in debias/results/statistics.h. Of more, all intervals are Student's, over
 the seeds, and gains are paired by seed. Other folders of an earlier demo are not read.
 """
 import json
@@ -11,8 +11,7 @@ import pathlib
 import statistics
 import sys
 
-Z_975 = 1.959963984540054
-T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}  # by degrees of freedom
+from student import half_width, wilson
 
 
 class Recipe:
@@ -32,7 +31,7 @@ class Recipe:
         return f"{values[0]:.1f}" if len(values) == 1 else f"{statistics.mean(values):.1f} ± {half_width(values):.1f}"
 
     def marks(self, protocol):
-        """Of the one run: right or wrong by test image, as debias/results/image_marks.h says."""
+        """Of the one run: right or wrong by test image, as debias/results/predictions.h says."""
         return json.loads((self.runs[0] / f"evaluation/{protocol}.json").read_text(encoding="utf-8"))["marks"]["test"]
 
     def seconds(self):
@@ -64,16 +63,6 @@ def last_epoch_line(run):
 
 def training_seconds(run):
     return sum(json.loads(line)["seconds"] for line in (run / "times.jsonl").read_text(encoding="utf-8").splitlines())
-
-
-def half_width(values):
-    return T_975[len(values) - 1] * statistics.stdev(values) / math.sqrt(len(values))
-
-
-def wilson(share, count):
-    middle, scale = share + Z_975**2 / (2 * count), 1 + Z_975**2 / count
-    half = Z_975 * math.sqrt(share * (1 - share) / count + Z_975**2 / (4 * count**2))
-    return (middle - half) / scale, (middle + half) / scale
 
 
 def paired_interval(pairs):

@@ -9,7 +9,6 @@ program that was built without agents lists no `rl` commands; those and the page
 import re
 import sys
 
-from option_tables import allowed, shown
 from program_listing import ROOT, commands, listed, meaning, spelt, typed, usage
 from python_reference import python_page
 from python_stubs import class_name
@@ -17,6 +16,19 @@ from python_stubs import class_name
 FOLDER = ROOT / "docs/reference"
 NOTE = "<!-- Written by scripts/reference.py. -->\n\n"
 VARIANTS = ("stable", "paper", "authors")
+
+
+def shown(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"`[{', '.join(map(str, value))}]`"
+    return f"`{value}`" if isinstance(value, str) and value not in ("", "none") else str(value)
+
+
+def allowed(option):
+    choices = option.get("choices", ["true", "false"] if option["type"] == "boolean" else [])
+    return (", ".join(f"`{choice}`" for choice in choices) or option.get("range", "")).replace(">=", "≥")
 
 
 def anchor(name):

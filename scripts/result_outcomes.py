@@ -11,26 +11,43 @@ or all differences to one setting; or what its entry below lists. With p adjuste
   inconclusive                it is not significant, or has no test: seeds without any spread
   inconclusive in the paper   the published difference is not significant by Welch's test on its means, spreads and runs
   significant                 the difference is significant, and nothing is published
-scripts/check_results.py holds the pages to these outcomes.
+scripts/result_pages.py holds the pages to these outcomes.
 """
 
 import collections
 import dataclasses
 import itertools
 import json
-import math
 import pathlib
 import re
 import statistics
 import sys
 
-from kept_runs import Runs
-from oracle_share import gain, holm, two_sided_p
+from student import gain, holm, welch
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LEVEL = 0.05
 CONFIRMED, CONTRADICTED, INCONCLUSIVE, IN_PAPER, SIGNIFICANT = OUTCOMES = (
     "confirmed", "contradicted", "inconclusive", "inconclusive in the paper", "significant")
+METRICS_OF_TASKS = {"neighbours": "test.neighbour_acc", "MR": "mr_acc", "CR": "cr_acc", "SUBJ": "subj_acc", "MPQA": "mpqa_acc", "TREC": "trec_acc",
+                    "MSRP": "msrp_acc", "MSRP F1": "msrp_f1"}
+
+
+class Runs:
+    """The values of the runs of files, as scripts/keep_results.py writes them, by setting, epoch and seed."""
+
+    def __init__(self, folder, *files):
+        self.found = {}
+        for file in files:
+            for line in (folder / file).read_text(encoding="utf-8").splitlines():
+                run = json.loads(line)
+                setting, seed = run["run"].rsplit("/seed-", 1)
+                self.found.setdefault((setting, run.get("epoch")), {})[seed] = run
+
+    def values(self, setting, metric, epoch=None):
+        """By seed; without an epoch, those of any that have the metric."""
+        return {seed: run[metric] for (name, number), seeds in self.found.items() if name == setting and epoch in (None, number)
+                for seed, run in seeds.items() if metric in run}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,13 +117,6 @@ def compare(at, left, right, values_left, values_right, scale=100, margin=0.0, *
         return Comparison(at, left, right, statistics.mean(differences), 0.0, None, **published)
     mean, half, p = gain(differences)
     return Comparison(at, left, right, mean, half, p, **published)
-
-
-def welch(mean_a, spread_a, runs_a, mean_b, spread_b, runs_b):
-    """The p-value of Welch's test on summaries."""
-    of_a, of_b = spread_a**2 / runs_a, spread_b**2 / runs_b
-    degrees = (of_a + of_b) ** 2 / (of_a**2 / (runs_a - 1) + of_b**2 / (runs_b - 1))
-    return two_sided_p((mean_a - mean_b) / math.sqrt(of_a + of_b), degrees)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,9 +235,8 @@ def gap_of_similarities(root):
 
 def tasks(root, name, pairs):
     """Of the sentence tasks, each pair of settings in each of the metrics that both have."""
-    metrics = ("test.neighbour_acc", "mr_acc", "cr_acc", "subj_acc", "mpqa_acc", "trec_acc", "msrp_acc", "msrp_f1")
     runs = Runs(root / "docs/results", f"{name}.jsonl", f"{name}_tasks.jsonl")
-    for metric in metrics:
+    for metric in METRICS_OF_TASKS.values():
         for left, right in pairs:
             values = [runs.values(setting, metric) for setting in (left, right)]
             if all(values):

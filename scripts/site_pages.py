@@ -160,7 +160,7 @@ def main():
     pages.add_section("How-to guides", "how-to/index.md")
     pages.add_section("Losses", "objectives/index.md")
     if (ROOT / "build/doxygen/html/index.html").is_file():
-        pages.add("reference/cpp.md", '# C++ API\n\n[Install a build](../library.md) says how to use the library from CMake.\n\n'
+        pages.add("reference/cpp.md", '# C++ API\n\n[Install a build](../install.md#install-a-build-and-use-the-library) says how to use the library from CMake.\n\n'
                   '<a href="../cpp/index.html">Classes and functions of the public headers</a>, made by Doxygen.\n')
     for asset in [*(ROOT / "scripts/site").glob("*.css"), *(ROOT / "scripts/site").glob("*.js")]:
         pages.add(f"assets/{asset.name}", asset.read_text(encoding="utf-8"))

@@ -10,9 +10,7 @@
 #include "debias/data/dataset_registry.h"
 #include "debias/runs/device_certificates.h"
 #include "debias/runs/rank_certificates.h"
-#include "debias/runs/rank_environment.h"
 #include "debias/runs/rank_launcher.h"
-#include "debias/runs/rank_trial.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runtime/device.h"
 

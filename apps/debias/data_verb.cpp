@@ -21,7 +21,7 @@
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/process/terminal.h"
-#include "debias/runs/data_check_text.h"
+#include "debias/runs/survey_text.h"
 
 namespace debias {
 namespace {

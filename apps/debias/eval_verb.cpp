@@ -17,7 +17,6 @@
 #include "debias/fix/fixed_folder.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/run_evaluation.h"
-#include "debias/runs/table_evaluation.h"
 
 namespace debias {
 namespace {

@@ -16,8 +16,8 @@
 #include "debias/fix/fixed_predictions.h"
 #include "debias/fix/fixed_text.h"
 #include "debias/process/terminal.h"
-#include "debias/runs/embedded_table.h"
-#include "debias/runtime/threads.h"
+#include "debias/runs/run_embedding.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

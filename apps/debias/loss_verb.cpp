@@ -14,10 +14,7 @@
 #include "debias/losses/objective.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/loss_evaluation.h"
-#include "debias/runs/loss_input.h"
-#include "debias/runs/loss_output.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/threads.h"
 
 namespace debias {
 

@@ -16,13 +16,10 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/home_path.h"
 #include "debias/process/complaint.h"
-#include "debias/process/interruption.h"
-#include "debias/process/large_blocks.h"
-#include "debias/process/stack_room.h"
-#include "debias/process/standard_streams.h"
+#include "debias/process/startup.h"
+#include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
-#include "debias/process/wait_policy.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -17,7 +17,7 @@
 #include "debias/core/output_path.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/found_pairs.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -12,7 +12,6 @@
 #include "debias/core/error.h"
 #include "debias/process/terminal.h"
 #include "debias/report/compared_runs.h"
-#include "debias/report/evaluated_texts.h"
 #include "debias/report/sections/run_report.h"
 #include "debias/runs/compared_sweeps.h"
 #include "debias/runs/recipe_lookup.h"

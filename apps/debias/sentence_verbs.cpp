@@ -13,10 +13,10 @@
 #include "debias/core/printable.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/process/terminal.h"
-#include "debias/runs/evaluation_files.h"
-#include "debias/runs/sentence_run.h"
+#include "debias/runs/protocol_evaluation.h"
+#include "debias/runs/sentence_evaluation.h"
+#include "debias/text/characters.h"
 #include "debias/text/sentence_sets.h"
-#include "debias/text/text_lines.h"
 
 namespace debias {
 namespace {

@@ -17,7 +17,7 @@ struct SentenceEvalArguments {
   bool cheap = false, untrained = false, json = false;
 };
 // Prints the tasks' table and writes RUN/evaluation/sentences.json; what is evaluated in another way has a file of its own, such as
-// sentences-untrained-cheap.json (docs/text-evaluation.md has them all). Tasks that were not requested remain in the file where they were
+// sentences-untrained-cheap.json (docs/text.md has them all). Tasks that were not requested remain in the file where they were
 // evaluated in the same way. Tasks whose files are not below the root are named and left out; a data error where that is all of them.
 int eval_sentences(const SentenceEvalArguments& arguments);
 

@@ -13,8 +13,8 @@
 #include "debias/report/compared_runs.h"
 #include "debias/report/tables/seed_table.h"
 #include "debias/report/tables/seed_table_text.h"
+#include "debias/runs/compared_sweeps.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runs/table_conditions.h"
 
 namespace debias {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/printable.h"
 #include "debias/process/terminal.h"
-#include "debias/runs/sentence_run.h"
+#include "debias/runs/sentence_evaluation.h"
 #include "debias/runs/text_files.h"
 
 namespace debias {

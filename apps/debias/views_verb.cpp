@@ -16,9 +16,8 @@
 #include "debias/core/registry.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/image/contact_sheet.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

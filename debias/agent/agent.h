@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "debias/agent/agent_options.h"
+#include "debias/agent/agent_recipe.h"
 #include "debias/agent/networks.h"
 #include "debias/core/safetensors.h"
 #include "debias/losses/objective.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <vector>
 
 #include "debias/agent/agent_parts.h"
 
@@ -84,6 +83,22 @@ void try_environments(const AgentRecipe& recipe) {
 void time_steps(const AgentRecipe& recipe, AgentPlan& plan) {
   const int64_t learning = std::max<int64_t>(0, plan.epochs * plan.steps_per_epoch - recipe.agent.random_steps());
   plan.seconds_per_epoch = seconds_per_step(recipe) * static_cast<double>(learning) / static_cast<double>(plan.epochs);
+}
+
+std::vector<Metric> agent_metrics() {
+  const auto number = [](const char* name, const char* title, Better better = Better::kNeither, Standing standing = Standing::kTraining) {
+    return Metric{name, title, Unit::kNumber, better, standing};
+  };
+  return {number("return_mean", "mean evaluation return", Better::kHigher, Standing::kAccuracy),
+          number("return_std", "standard deviation of evaluation returns"),
+          number("episode_return", "mean training return"),
+          number("critic_loss", "critic loss", Better::kLowerOfOneObjective),
+          number("actor_loss", "actor loss", Better::kLowerOfOneObjective),
+          number("contrastive_loss", "contrastive loss", Better::kLowerOfOneObjective),
+          number("entropy", "policy entropy, nats"),
+          number("temperature", "entropy temperature"),
+          number("control_steps", "control steps"),
+          number("diverged", "diverged episodes")};
 }
 
 }  // namespace debias

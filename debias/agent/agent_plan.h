@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "debias/agent/agent_recipe.h"
+#include "debias/results/metric.h"
 
 namespace debias {
 
@@ -20,5 +22,8 @@ void try_environments(const AgentRecipe& recipe);
 
 // Times some steps of the kind that learns, environment and update side by side. The random steps at a run's start count as no time.
 void time_steps(const AgentRecipe& recipe, AgentPlan& plan);
+
+// Metrics that the training of an agent writes into metrics.jsonl.
+std::vector<Metric> agent_metrics();
 
 }  // namespace debias

@@ -12,8 +12,6 @@
 #include <optional>
 
 #include "debias/agent/agent_parts.h"
-#include "debias/agent/agent_state.h"
-#include "debias/control/mujoco_version.h"
 #include "debias/control/task.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/clock_text.h"

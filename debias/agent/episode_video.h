@@ -2,16 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "debias/agent/video_writer.h"
-#include "debias/control/frame_renderer.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/image/image.h"
-#include "debias/results/video_record.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
+
+// Videos as files, in the format of their extension: .gif, or .mp4 by the program ffmpeg.
+
+// Writes one or more RGB frames of one size, each shown for so many hundredths of a second. The file is whole or absent; a resource error
+// says why.
+using VideoWriter = std::function<void(const std::vector<Image>& frames, int64_t hundredths)>;
+
+// The writer of the video `path`. A usage error for another extension, and for .mp4 unless an ffmpeg on PATH can encode it; a resource error
+// where no file can be written there.
+VideoWriter video_writer(const std::string& path);
 
 class PixelEnvironment;
 struct EvaluatedState;

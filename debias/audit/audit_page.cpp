@@ -10,8 +10,8 @@
 #include "debias/audit/audit_summary.h"
 #include "debias/core/file_error.h"
 #include "debias/data/shown_names.h"
-#include "debias/image/png_encode.h"
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
+#include "debias/image/image_encode.h"
 #include "debias/report/pages/page.h"
 
 namespace debias {

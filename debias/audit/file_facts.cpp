@@ -11,8 +11,7 @@
 
 #include "debias/image/exif.h"
 #include "debias/image/file_encoding.h"
-#include "debias/image/image_format.h"
-#include "debias/image/jpeg_quantisation.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 #include "debias/core/file_error.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
 
 namespace debias {
 namespace {

@@ -1,6 +1,5 @@
 #include "debias/augment/view_steps.h"
-#include "debias/image/lab.h"
-#include "debias/image/ycbcr.h"
+#include "debias/image/colour.h"
 
 namespace debias {
 namespace {

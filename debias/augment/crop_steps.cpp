@@ -4,7 +4,6 @@
 #include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
 #include "debias/image/geometry.h"
-#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,6 @@
 #include "debias/image/blur.h"
 #include "debias/image/colour.h"
 #include "debias/image/geometry.h"
-#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

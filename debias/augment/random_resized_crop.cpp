@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "debias/augment/view_steps.h"
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "debias/augment/step_options.h"
 #include "debias/core/philox.h"
-#include "debias/image/box.h"
+#include "debias/image/image.h"
 
 namespace debias {
 

@@ -23,7 +23,6 @@
 #include "debias/core/options.h"
 #include "debias/core/philox.h"
 #include "debias/image/image.h"
-#include "debias/image/image_region.h"
 #include "debias/image/view_frame.h"
 
 namespace debias {

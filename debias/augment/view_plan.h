@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "debias/image/box.h"
+#include "debias/image/image.h"
 
 namespace debias {
 

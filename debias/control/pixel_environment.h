@@ -11,9 +11,34 @@
 #include <string>
 #include <vector>
 
-#include "debias/control/frame_renderer.h"
+#include "debias/core/options.h"
 
 namespace debias {
+
+// Square RGB images of a model's state, from its camera 0. To be made and used in the thread that an EglContext is current in.
+class MujocoModel;
+
+// Detail drawn beside the bodies. `plain` leaves shadows and reflections out: other images, in half the time.
+enum class Look { kFull, kPlain };
+template <>
+struct EnumNames<Look> {
+  static constexpr std::array<std::pair<std::string_view, Look>, 2> values = {{{"full", Look::kFull}, {"plain", Look::kPlain}}};
+};
+
+class FrameRenderer {
+ public:
+  FrameRenderer(MujocoModel& model, int64_t pixels, Look look);  // `model` must outlive it
+  ~FrameRenderer();
+  FrameRenderer(FrameRenderer&&) noexcept;
+
+  int64_t pixels() const { return pixels_; }
+  void draw(uint8_t* frame);  // [3, pixels, pixels], rows from the top
+
+ private:
+  struct Scene;
+  int64_t pixels_;
+  std::unique_ptr<Scene> scene_;
+};
 
 struct Task;
 
@@ -56,6 +81,24 @@ class PixelEnvironment {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// An OpenGL context without a window or display, for images that nobody looks at.
+//
+// It belongs to the thread that made it: whoever draws must do so there.
+class EglContext {
+ public:
+  // Current in the calling thread from here on. A failure, saying what to install, where no device of this machine can draw.
+  EglContext();
+  ~EglContext();
+  EglContext(const EglContext&) = delete;
+  EglContext& operator=(const EglContext&) = delete;
+
+  // Renderer: "llvmpipe (LLVM 15.0.6, 256 bits), 4.5 (Compatibility Profile) Mesa 22.3.6". Image bytes are equal on one renderer only.
+  std::string renderer() const;
+
+ private:
+  void* context_;
 };
 
 }  // namespace debias

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "debias/data/dataset_registry.h"
-#include "debias/text/corpus_text.h"
+#include "debias/text/sentence_store.h"
 
 namespace debias {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "debias/data/sample_table.h"
 #include "debias/image/image.h"
-#include "debias/image/partial_image.h"
 
 namespace debias {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/encoders/initialise.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

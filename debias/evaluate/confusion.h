@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/results/prediction_tables.h"
+#include "debias/results/predictions.h"
 
 namespace debias {
 

@@ -11,9 +11,8 @@
 #include "debias/encoders/state.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
-#include "debias/runtime/autocast.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/precision.h"
 
 namespace debias {
 namespace {

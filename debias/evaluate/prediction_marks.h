@@ -1,4 +1,4 @@
-// The marks of a protocol's predictions (debias/results/image_marks.h).
+// The marks of a protocol's predictions (debias/results/predictions.h).
 #pragma once
 
 #include <cstdint>

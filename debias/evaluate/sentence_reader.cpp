@@ -9,7 +9,7 @@
 #include "debias/core/printable.h"
 #include "debias/evaluate/neighbour_retrieval.h"
 #include "debias/evaluate/vocabulary_expansion.h"
-#include "debias/text/corpus_text.h"
+#include "debias/text/sentence_store.h"
 
 namespace debias {
 

@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/evaluate/logistic_regression.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
 
 namespace debias {
 

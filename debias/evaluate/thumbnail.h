@@ -5,7 +5,7 @@
 
 namespace debias {
 
-// The pixels as they are, or shrunk (resize.h) so that the longer side has `longest` pixels.
+// The pixels as they are, or shrunk (geometry.h) so that the longer side has `longest` pixels.
 Image thumbnail(const Image& image, int longest = 64);
 
 }  // namespace debias

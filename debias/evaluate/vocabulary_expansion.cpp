@@ -8,7 +8,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/encoders/state.h"
-#include "debias/text/word_vectors.h"
+#include "debias/text/vocabulary.h"
 
 namespace debias {
 namespace {

@@ -10,8 +10,8 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/evaluate/head_preconditioner.h"
-#include "debias/losses/eps_supinfonce.h"
 #include "debias/losses/fairkl.h"
+#include "debias/losses/over_classes.h"
 #include "debias/runtime/each_alone.h"
 
 namespace debias {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "debias/core/error.h"
-#include "debias/image/blur_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 namespace debias {
 namespace {

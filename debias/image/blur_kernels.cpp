@@ -1,4 +1,4 @@
-#include "debias/image/blur_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "debias/image/blur_kernels.cpp"

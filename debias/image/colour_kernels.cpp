@@ -1,4 +1,4 @@
-#include "debias/image/colour_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 #include <algorithm>
 

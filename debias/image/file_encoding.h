@@ -21,4 +21,10 @@ std::string file_comment(std::span<const uint8_t> file);
 // The size of the embedded ICC profile, which differs between most profiles: "ICC profile of 3144 bytes".
 std::string colour_profile(std::span<const uint8_t> file);
 
+// The quantisation tables of a JPEG file: which encoder wrote it, and at which quality.
+
+// The sums of the tables in the order of the file, such as "369 551" (libjpeg at quality 90); sums differ between qualities and between
+// most encoders. Read without decoding the image. Empty where the file is not a JPEG or has no table before its first scan.
+std::string jpeg_quantisation(std::span<const uint8_t> file);
+
 }  // namespace debias

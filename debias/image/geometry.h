@@ -1,7 +1,6 @@
 // Steps that move pixels without mixing them: crops with black padding, mirroring, rotation.
 #pragma once
 
-#include "debias/image/box.h"
 #include "debias/image/image.h"
 #include "debias/image/view_frame.h"
 
@@ -20,5 +19,19 @@ void mirror_horizontally(Image& image);
 // Counter-clockwise about the centre, same size, nearest pixel, black outside. Pillow's `Image.rotate` (Geometry.c, 16.16 fixed point).
 void rotate(ViewFrame& frame, double degrees);
 Image rotated(const Image& image, double degrees);
+
+// Cropping and antialiased resizing of 8-bit images, with Pillow's numbers.
+
+// The box cut out of the image, then resized as Pillow's `Image.resize(size, BILINEAR)` does it: a triangle filter as wide as the scale
+// (so that shrinking averages), horizontal pass first, fixed-point weights, and rounding to 8 bits after each pass. Only pixels of the
+// box are read. For a reduced image, the box is that of reduced() in image.h. A usage error when the box is empty or
+// not inside the image, or the output is empty. Source: Pillow, src/libImaging/Resample.c; torchvision.transforms.functional.resized_crop
+// on PIL images.
+void resized_crop(ViewFrame& frame, const Box& box, int height, int width);
+Image resized_crop(const Image& image, const Box& box, int height, int width);
+
+// The whole image, resized.
+void resize(ViewFrame& frame, int height, int width);
+Image resized(const Image& image, int height, int width);
 
 }  // namespace debias

@@ -1,17 +1,13 @@
 #include "debias/image/image_decode.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
-#include "debias/image/bmp_decode.h"
+#include "debias/image/decoders.h"
 #include "debias/image/exif.h"
-#include "debias/image/image_format.h"
-#include "debias/image/jpeg_decode.h"
-#include "debias/image/png_decode.h"
-#include "debias/image/pnm_decode.h"
-#include "debias/image/tiff_decode.h"
-#include "debias/image/webp_decode.h"
 
 namespace debias {
 namespace {
@@ -66,5 +62,94 @@ Image decode_image(std::span<const uint8_t> bytes, const std::string& path, Exif
 }
 
 Image read_image(const std::string& path, ExifOrientation exif) { return read_region(path, whole_region, exif).image; }
+
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  size_t at;
+  std::string_view bytes;
+};
+
+template <class Format>
+struct Known {
+  Signature signature;
+  Format format;
+};
+
+constexpr std::array kRead = {
+    Known<ImageFormat>{{0, "\xff\xd8\xff"sv}, ImageFormat::kJpeg}, Known<ImageFormat>{{0, "\x89PNG\r\n\x1a\n"sv}, ImageFormat::kPng},
+    Known<ImageFormat>{{8, "WEBP"sv}, ImageFormat::kWebp},         Known<ImageFormat>{{0, "II*\0"sv}, ImageFormat::kTiff},
+    Known<ImageFormat>{{0, "MM\0*"sv}, ImageFormat::kTiff},        Known<ImageFormat>{{0, "II+\0"sv}, ImageFormat::kTiff},  // BigTIFF
+    Known<ImageFormat>{{0, "MM\0+"sv}, ImageFormat::kTiff},        Known<ImageFormat>{{0, "BM"sv}, ImageFormat::kBmp},
+};
+
+constexpr std::array kUnread = {
+    Known<std::string_view>{{0, "GIF8"sv}, "GIF"},
+    Known<std::string_view>{{4, "ftyphei"sv}, "HEIC"},
+    Known<std::string_view>{{4, "ftyphev"sv}, "HEIC"},
+    Known<std::string_view>{{4, "ftypmif1"sv}, "HEIC"},
+    Known<std::string_view>{{4, "ftypavi"sv}, "AVIF"},
+    Known<std::string_view>{{4, "jP  \r\n"sv}, "JPEG 2000"},
+    Known<std::string_view>{{0, "\xff\x4f\xff\x51"sv}, "JPEG 2000"},
+    Known<std::string_view>{{4, "JXL \r\n"sv}, "JPEG XL"},
+    Known<std::string_view>{{0, "\xff\x0a"sv}, "JPEG XL"},
+    Known<std::string_view>{{0, "8BPS"sv}, "Photoshop"},
+    Known<std::string_view>{{0, "<svg"sv}, "SVG"},
+    Known<std::string_view>{{0, "v/1\x01"sv}, "OpenEXR"},
+    Known<std::string_view>{{0, "#?RADIANCE"sv}, "Radiance"},
+    Known<std::string_view>{{0, "P7\n"sv}, "PAM"},
+    Known<std::string_view>{{0, "Pf\n"sv}, "PFM"},
+    Known<std::string_view>{{0, "PF\n"sv}, "PFM"},
+};
+
+constexpr std::array kReadEndings = {".jpg"sv,  ".jpeg"sv, ".jpe"sv, ".jfif"sv, ".png"sv, ".webp"sv, ".tif"sv,
+                                     ".tiff"sv, ".bmp"sv,  ".ppm"sv, ".pgm"sv,  ".pbm"sv, ".pnm"sv};
+constexpr std::array kUnreadEndings = {
+    ".gif"sv, ".apng"sv, ".heic"sv, ".heif"sv, ".avif"sv, ".jp2"sv, ".j2k"sv, ".jpf"sv, ".jpx"sv, ".jxl"sv, ".jxr"sv, ".svg"sv,
+    ".psd"sv, ".xcf"sv,  ".ico"sv,  ".tga"sv,  ".pcx"sv,  ".dds"sv, ".exr"sv, ".hdr"sv, ".pam"sv, ".pfm"sv, ".dib"sv, ".raw"sv,
+    ".dng"sv, ".cr2"sv,  ".cr3"sv,  ".nef"sv,  ".arw"sv,  ".orf"sv, ".rw2"sv, ".raf"sv, ".pef"sv, ".srw"sv, ".dcm"sv,
+};
+
+bool has(std::span<const uint8_t> bytes, const Signature& signature) {
+  if (bytes.size() < signature.at + signature.bytes.size()) return false;
+  return std::equal(signature.bytes.begin(), signature.bytes.end(), bytes.begin() + static_cast<ptrdiff_t>(signature.at),
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+template <class Endings>
+bool has_ending_of(const Endings& endings, const std::string& file_name) {
+  return std::find(endings.begin(), endings.end(), ending_of(file_name)) != endings.end();
+}
+
+}  // namespace
+
+std::optional<ImageFormat> image_format(std::span<const uint8_t> bytes) {
+  for (const auto& [signature, format] : kRead) {
+    if (has(bytes, signature) && (format != ImageFormat::kWebp || has(bytes, {0, "RIFF"}))) return format;
+  }
+  const bool netpbm = bytes.size() >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' && std::isspace(bytes[2]) != 0;
+  return netpbm ? std::optional(ImageFormat::kPnm) : std::nullopt;
+}
+
+std::string_view unread_image_format(std::span<const uint8_t> bytes) {
+  for (const auto& [signature, format] : kUnread) {
+    if (has(bytes, signature)) return format;
+  }
+  return "";
+}
+
+std::string ending_of(const std::string& file_name) {
+  const size_t dot = file_name.rfind('.');
+  if (dot == std::string::npos) return "";
+  std::string ending = file_name.substr(dot);
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
+}
+
+bool has_image_extension(const std::string& file_name) { return has_ending_of(kReadEndings, file_name); }
+
+bool has_unread_image_extension(const std::string& file_name) { return has_ending_of(kUnreadEndings, file_name); }
 
 }  // namespace debias

@@ -13,13 +13,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "debias/image/image.h"
-#include "debias/image/image_size.h"
-#include "debias/image/partial_image.h"
 
 namespace debias {
 
@@ -30,9 +30,25 @@ Image decode_image(std::span<const uint8_t> bytes, const std::string& path, Exif
 Image read_image(const std::string& path, ExifOrientation exif = ExifOrientation::kIgnored);
 
 // Decodes at least the part that `choose` requests; sizes and regions are those of the turned image if the orientation is applied. JPEG
-// files are decoded that far (jpeg_decode.h), others fully, without calling `choose`.
+// files are decoded that far (decoders.h), others fully, without calling `choose`.
 PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose,
                            ExifOrientation exif = ExifOrientation::kIgnored);
 PartialImage read_region(const std::string& path, const RegionChooser& choose, ExifOrientation exif = ExifOrientation::kIgnored);
+
+// Formats of image files: detected by the first bytes when a file is read, by the extension when a folder is listed.
+enum class ImageFormat { kJpeg, kPng, kWebp, kTiff, kBmp, kPnm };
+
+std::optional<ImageFormat> image_format(std::span<const uint8_t> bytes);
+
+// "GIF", "HEIC" and the like: a format of images that is known but not read. Empty for others.
+std::string_view unread_image_format(std::span<const uint8_t> bytes);
+
+constexpr std::string_view kReadFormats = "JPEG, PNG, WebP, TIFF, BMP and PNM";
+
+// In lower case with its dot, or empty.
+std::string ending_of(const std::string& file_name);
+
+bool has_image_extension(const std::string& file_name);         // .jpg .jpeg .jpe .jfif .png .webp .tif .tiff .bmp .p[pgbn]m, in any case
+bool has_unread_image_extension(const std::string& file_name);  // .gif .heic .avif .svg .psd .dng ..., in any case
 
 }  // namespace debias

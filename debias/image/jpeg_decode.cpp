@@ -1,4 +1,4 @@
-#include "debias/image/jpeg_decode.h"
+#include "debias/image/decoders.h"
 
 #include <cstddef>
 #include <cstdio>
@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "debias/core/file_error.h"
-#include "debias/image/cmyk.h"
-#include "debias/image/image_size.h"
+#include "debias/image/image.h"
 
 namespace debias {
 namespace {

@@ -1,4 +1,4 @@
-#include "debias/image/pnm_decode.h"
+#include "debias/image/decoders.h"
 
 #include <cctype>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "debias/core/file_error.h"
-#include "debias/image/image_size.h"
+#include "debias/image/image.h"
 
 namespace debias {
 namespace {

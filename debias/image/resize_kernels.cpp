@@ -1,4 +1,4 @@
-#include "debias/image/resize_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "debias/image/tiff_decode.h"
+#include "debias/image/decoders.h"
 
 #include <tiffio.h>
 
@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "debias/core/file_error.h"
-#include "debias/image/cmyk.h"
-#include "debias/image/image_size.h"
-#include "debias/image/orientation.h"
+#include "debias/image/exif.h"
+#include "debias/image/image.h"
 
 namespace debias {
 namespace {

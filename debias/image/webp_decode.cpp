@@ -1,4 +1,4 @@
-#include "debias/image/webp_decode.h"
+#include "debias/image/decoders.h"
 
 #include <webp/decode.h>
 #include <webp/demux.h>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "debias/core/file_error.h"
-#include "debias/image/image_size.h"
+#include "debias/image/image.h"
 
 namespace debias {
 namespace {

@@ -13,8 +13,6 @@
 namespace debias {
 namespace {
 
-constexpr char kEndName[] = "end";
-
 // The sum of c over a set of unordered pairs and how many those are.
 struct PairTotal {
   at::Tensor sum;  // 0-d, or by bias label
@@ -105,17 +103,15 @@ const OptionTable<EndOptions>& EndOptions::table() {
   return table;
 }
 
-namespace {
-
-ObjectiveResult computed(const ObjectiveInput& input, const EndOptions& options) {
-  const KeyedRows all = keyed_rows(input, kEndName);
-  require_labels(input, kEndName, "the choice of pairs");
-  if (!input.bias.defined()) throw usage_error("{}: needs bias labels; none were given", kEndName);
+ObjectiveResult EndOptions::loss(const ObjectiveInput& input) const {
+  const KeyedRows all = keyed_rows(input, kName);
+  require_labels(input, kName, "the choice of pairs");
+  if (!input.bias.defined()) throw usage_error("{}: needs bias labels; none were given", kName);
   const at::Tensor known = all.bias.ge(0).nonzero().squeeze(1);
   const KeyedRows rows = all.picked(known);
-  refuse_blocked(input, kEndName);
+  refuse_blocked(input, kName);
   const bool fused = input.engine != Engine::kDense;
-  ObjectiveResult result = fused ? evaluated<GroupedPairs>(rows, options) : evaluated<DensePairs>(rows, options);
+  ObjectiveResult result = fused ? evaluated<GroupedPairs>(rows, *this) : evaluated<DensePairs>(rows, *this);
   const bool used = result.clamped < 2;
   const at::Tensor own = result.value.detach().expand({known.size(0)});
   result.per_anchor = at::full({all.z.size(0)}, std::numeric_limits<double>::quiet_NaN(), all.z.options());
@@ -124,25 +120,6 @@ ObjectiveResult computed(const ObjectiveInput& input, const EndOptions& options)
   result.anchors_used = used ? known.size(0) : 0;
   result.engine = fused ? Engine::kFused : Engine::kDense;
   return result;
-}
-
-}  // namespace
-
-ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) { return computed(input, verified(options, kEndName)); }
-
-ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options) {
-  return end(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
-}
-
-ObjectiveEntry end_entry() {
-  ObjectiveEntry entry;
-  entry.name = kEndName;
-  entry.summary =
-      "regulariser that spreads embeddings of one bias label and gathers those of one class across bias labels (Tartaglione et al. 2021)";
-  entry.kind = InputKind::kRegulariser;
-  entry.needs_labels = true;
-  entry.needs_bias = true;
-  return with_options<EndOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -18,6 +18,8 @@
 // rows.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
 
@@ -25,15 +27,18 @@ namespace debias {
 
 class EndOptions {
  public:
+  static constexpr char kName[] = "end";
   DEBIAS_OPTION(EndOptions, double, alpha, 0.1)
   DEBIAS_OPTION(EndOptions, double, beta, 0.1)
   DEBIAS_OPTION(EndOptions, bool, full_pairs, false)
   static const OptionTable<EndOptions>& table();
+
+  ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
 
-ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options);
-ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options = {});
-
-ObjectiveEntry end_entry();
+inline ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) { return checked_loss(input, options); }
+inline ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options = {}) {
+  return checked_loss({.z = z, .labels = labels, .bias = bias}, options);
+}
 
 }  // namespace debias

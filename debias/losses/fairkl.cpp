@@ -2,19 +2,173 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "debias/core/error.h"
 #include "debias/losses/bias_features.h"
-#include "debias/losses/fairkl_moments.h"
+#include "debias/losses/group_moments.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
 
-constexpr char kFairklName[] = "fairkl";
+// The moments of cosines over the four sets of pairs that FairKL compares.
+//
+// The sets contain ordered pairs (a, j), a != j, of n rows: positive = same label, negative = different labels, aligned = same bias label,
+// conflicting = different ones. With bias features in place of bias labels a pair is in both sets: aligned with weight w_aj = cosine of the
+// features clipped to [0, 1], conflicting with 1 - w_aj. Over a set with weights w and values x:
+//
+//   mean = sum w x / W,   variance = sum w (x - mean)^2 / W,   W = sum w
+//
+// pair_moments is the definition and holds n x n matrices. group_moments sums by groups of rows and forms no pair.
+
+struct FairKlMoments {
+  at::Tensor weight;    // sum of w (number of pairs), [1] over all anchors or [n] by anchor
+  at::Tensor mean;      // 0 up to rounding for an empty set
+  at::Tensor variance;  // >= 0 up to rounding
+  // If requested, the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 up to rounding.
+  at::Tensor zero_filled{};
+};
+
+// Indices of the sets.
+enum FairKlSet { kPositiveAligned, kPositiveConflicting, kNegativeAligned, kNegativeConflicting };
+using FairKlSets = std::array<FairKlMoments, 4>;
+
+struct FairKlMomentRequest {
+  bool by_anchor = false;
+  bool self_pairs = false;      // positive aligned includes the pairs (a, a)
+  bool log_distances = false;   // x = ln(2 - 2c + kDistanceOffset) in place of x = c; pair_moments only
+  bool zero_filled = false;     // the variance over all pairs as well; not by anchor
+  bool divide_by_rows = false;  // W = n for each anchor, n^2 for all; pair_moments only
+};
+
+constexpr double kDistanceOffset = 1e-6;
+constexpr double kLeastWeight = 1e-6;  // of bias features: a set with a smaller sum is empty
+
+at::Tensor equal_keys(const at::Tensor& keys, const at::Tensor& like) {
+  return keys.unsqueeze(1).eq(keys.unsqueeze(0)).to(like.scalar_type());
+}
+
+at::Tensor clipped_cosines(const at::Tensor& unit_features, const at::Tensor& like) {
+  return unit_features.mm(unit_features.t()).clamp(0, 1).to(like.scalar_type());
+}
+
+// Deviations from the mean over all entries, squared and summed: no difference of large sums.
+at::Tensor variance_of_all(const at::Tensor& entries) {
+  const at::Tensor squares = (entries - entries.mean()).square().sum().view({1});
+  return squares / std::max(static_cast<double>(entries.numel()) - 1, 1.0);
+}
+
+FairKlMoments weighted_moments(const at::Tensor& x, const at::Tensor& weights, double least, const FairKlMomentRequest& request) {
+  const auto total = [&](const at::Tensor& pairs) { return request.by_anchor ? pairs.sum(1) : pairs.sum().view({1}); };
+  const double rows = static_cast<double>(x.size(0));
+  FairKlMoments moments;
+  moments.weight = total(weights);
+  const at::Tensor divisor =
+      request.divide_by_rows ? at::full_like(moments.weight, request.by_anchor ? rows : rows * rows) : moments.weight.clamp_min(least);
+  moments.mean = total(weights * x) / divisor;
+  moments.variance = total(weights * (x - moments.mean.unsqueeze(1)).square()) / divisor;
+  if (request.zero_filled) moments.zero_filled = variance_of_all(weights * x);
+  return moments;
+}
+
+// Sums over ordered pairs of the number of pairs, c and c^2: [1], or [n] by anchor.
+struct PairSums {
+  at::Tensor count, first, second;
+
+  PairSums operator-(const PairSums& other) const { return {count - other.count, first - other.first, second - other.second}; }
+  PairSums operator+(const PairSums& other) const { return {count + other.count, first + other.first, second + other.second}; }
+
+  FairKlMoments moments() const {
+    const at::Tensor divisor = count.clamp_min(1), mean = first / divisor;
+    return {count, mean, second / divisor - mean.square()};
+  }
+
+  // Variance of a set in which a pair weighs 1, from its own moments: without a difference of large sums.
+  static at::Tensor zero_filled(const FairKlMoments& set, double pairs) {
+    return set.weight * (set.variance + set.mean.square() * (1 - set.weight / std::max(pairs, 1.0))) / std::max(pairs - 1, 1.0);
+  }
+};
+
+// z_a^T M z_a of each row with the M of its own group, without a copy of M for each group.
+at::Tensor quadratic_forms(const at::Tensor& z, const at::Tensor& products, const RowGroups& groups, Merged into) {
+  if (groups.sizes.empty()) return z.sum(1);
+  const std::vector<at::Tensor> matrices = products.unbind(0), runs = z.split_with_sizes(groups.sizes, 0);
+  const at::Tensor places = place_of(groups, into).cpu();
+  std::vector<at::Tensor> forms;
+  for (size_t g = 0; g < runs.size(); ++g) {
+    forms.push_back((runs[g].mm(matrices[places.data_ptr<int64_t>()[g]]) * runs[g]).sum(1));
+  }
+  return at::cat(forms);
+}
+
+class GroupSums {
+ public:
+  GroupSums(const KeyedRows& rows, const RowGroups& groups, bool by_anchor) : groups_(groups), by_anchor_(by_anchor) {
+    z_ = rows.z.index_select(0, groups_.order).to(at::kDouble);
+    sums_ = at::zeros({groups_.label.size(0), z_.size(1)}, z_.options()).index_add(0, groups_.group_of, z_);
+    products_ = by_anchor ? outer_products(z_, groups_.sizes) : squared_products(z_, groups_);
+  }
+
+  // Over the pairs of rows, self pairs with them, that `into` puts together.
+  PairSums together(Merged into) const {
+    const at::Tensor counts = merged(groups_.counts, groups_, into), sums = merged(sums_, groups_, into);
+    if (!by_anchor_)
+      return {counts.square().sum().view({1}), sums.square().sum().view({1}), products_.narrow(0, static_cast<int64_t>(into), 1)};
+    const at::Tensor products = merged(products_, groups_, into);
+    const at::Tensor place = place_of(groups_, into).index_select(0, groups_.group_of);
+    return {counts.index_select(0, place), (z_ * sums.index_select(0, place)).sum(1), quadratic_forms(z_, products, groups_, into)};
+  }
+
+  PairSums self_pairs() const {
+    const at::Tensor norms = z_.square().sum(1);
+    if (by_anchor_) return {at::ones_like(norms), norms, norms.square()};
+    return {at::full({1}, norms.size(0), norms.options()), norms.sum().view({1}), norms.square().sum().view({1})};
+  }
+
+  PairSums in_order_given(const PairSums& sums) const {
+    if (!by_anchor_) return sums;
+    const at::Tensor back = groups_.order.argsort();
+    return {sums.count.index_select(0, back), sums.first.index_select(0, back), sums.second.index_select(0, back)};
+  }
+
+ private:
+  const RowGroups& groups_;
+  bool by_anchor_;
+  at::Tensor z_, sums_, products_;  // products_: M of each group by anchor, else squared_products
+};
+
+// `features` is double [n, F] with rows of unit norm; if undefined, rows.bias is used.
+FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const FairKlMomentRequest& request) {
+  const at::Tensor cosines = rows.z.mm(rows.z.t());
+  const at::Tensor x = request.log_distances ? (2 - 2 * cosines).clamp_min(0).add(kDistanceOffset).log() : cosines;
+  const at::Tensor aligned = features.defined() ? clipped_cosines(features, rows.z) : equal_keys(rows.bias, rows.z);
+  const at::Tensor conflicting = 1 - aligned, same = equal_keys(rows.label, rows.z), other = 1 - same;
+  if (!request.self_pairs) same.fill_diagonal_(0);
+  const double least = features.defined() ? kLeastWeight : 1;
+  return {weighted_moments(x, same * aligned, least, request), weighted_moments(x, same * conflicting, least, request),
+          weighted_moments(x, other * aligned, least, request), weighted_moments(x, other * conflicting, least, request)};
+}
+
+// Computes in double for any dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
+FairKlSets group_moments(const KeyedRows& rows, const RowGroups& groups, const FairKlMomentRequest& request) {
+  const GroupSums sums(rows, groups, request.by_anchor);
+  const PairSums both = sums.together(Merged::kGroups), label = sums.together(Merged::kLabels), bias = sums.together(Merged::kBiases),
+                 all = sums.together(Merged::kAll);
+  const double pairs = static_cast<double>(rows.z.size(0)) * static_cast<double>(rows.z.size(0));
+  const auto moments = [&](const PairSums& set) {
+    FairKlMoments own = sums.in_order_given(set).moments();
+    if (request.zero_filled) own.zero_filled = PairSums::zero_filled(own, pairs);
+    return own;
+  };
+  return {moments(request.self_pairs ? both : both - sums.self_pairs()), moments(label - both), moments(bias - both),
+          moments(all - label - bias + both)};
+}
+
 constexpr double kLeastVariance = 1e-12;  // of d, under any variance_floor
 constexpr double kNoDeviation = 1e-14;    // a variance of cosines up to this is the rounding of none; its root has no gradient
 constexpr double kDistanceSquared = 4;    // d = 2 - 2c: means differ by twice, variances and squares by four times those of c
@@ -125,9 +279,9 @@ at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
 }
 
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
-  refuse_blocked(input, kFairklName);
+  refuse_blocked(input, FairKlOptions::kName);
   if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
-  throw usage_error("{}: {} needs every pair, but the fused backend sums over groups; give engine dense or auto", kFairklName,
+  throw usage_error("{}: {} needs every pair, but the fused backend sums over groups; give engine dense or auto", FairKlOptions::kName,
                     weighted ? "a continuous bias" : "mode lognormal");
 }
 
@@ -173,31 +327,29 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
   return table;
 }
 
-namespace {
-
-ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& options) {
-  const KeyedRows all = keyed_rows(input, kFairklName);
+ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
+  const KeyedRows all = keyed_rows(input, kName);
   const bool weighted = input.weights.defined();
-  check_engine(input, options, weighted);
-  require_labels(input, kFairklName, "the choice of pairs");
-  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias labels or weights; none were given", kFairklName);
+  check_engine(input, *this, weighted);
+  require_labels(input, kName, "the choice of pairs");
+  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias labels or weights; none were given", kName);
   const at::Tensor known = known_rows(all, weighted);
   const KeyedRows rows = all.picked(known);
 
-  const FairKlMomentRequest request = {.by_anchor = options.pooling() == FairKlPooling::kAnchor,
-                                       .self_pairs = options.mode() == FairKlMode::kAuthors,
-                                       .log_distances = options.mode() == FairKlMode::kLogNormal,
-                                       .zero_filled = options.mode() == FairKlMode::kAuthors,
-                                       .divide_by_rows = weighted && options.normaliser() == FairKlNormaliser::kBatch};
+  const FairKlMomentRequest request = {.by_anchor = pooling() == FairKlPooling::kAnchor,
+                                       .self_pairs = mode() == FairKlMode::kAuthors,
+                                       .log_distances = mode() == FairKlMode::kLogNormal,
+                                       .zero_filled = mode() == FairKlMode::kAuthors,
+                                       .divide_by_rows = weighted && normaliser() == FairKlNormaliser::kBatch};
   ObjectiveResult result;
   const at::Tensor features =
-      weighted ? unit_bias_features(input, kFairklName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
+      weighted ? unit_bias_features(input, kName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
   const RowGroups groups = weighted || request.log_distances ? RowGroups() : row_groups(rows.label, rows.bias);
   const bool fused = groups.order.defined() && by_groups(input, rows, groups);
   result.engine = fused ? Engine::kFused : Engine::kDense;
   const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
 
-  const Comparer compare(options, weighted);
+  const Comparer compare(*this, weighted);
   const Comparison positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
                    negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
   const Parts parts = together(positive, negative);
@@ -209,35 +361,15 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = positive.acted;
   result.clamped += negative.acted;
-  result.mode = enum_name(options.mode());
+  result.mode = enum_name(mode());
   result.clampable = 4 * parts.used.size(0);  // sets, of the batch or of each anchor
   return result;
 }
 
-std::string fairkl_caution(const FairKlOptions& options) {
-  if (options.mode() != FairKlMode::kKl) return "";
+std::string FairKlOptions::caution() const {
+  if (mode() != FairKlMode::kKl) return "";
   return "mode kl trained worse than no regulariser on Biased-MNIST at every weight tried, unless variance_floor was 0.3 or more; modes "
          "authors and mean gained there";
-}
-
-}  // namespace
-
-ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) {
-  return computed(input, verified(options, kFairklName));
-}
-
-ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options) {
-  return fairkl(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
-}
-
-ObjectiveEntry fairkl_entry() {
-  ObjectiveEntry entry;
-  entry.name = kFairklName;
-  entry.summary = "regulariser that equalises distances within and across bias labels (Barbano et al. 2023 eq. 10)";
-  entry.kind = InputKind::kRegulariser;
-  entry.needs_labels = true;
-  entry.takes_bias_features = true;
-  return with_options<FairKlOptions>(std::move(entry), computed, {}, fairkl_caution);
 }
 
 }  // namespace debias

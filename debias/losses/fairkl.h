@@ -15,7 +15,7 @@
 //   lognormal  kl of ln(d + 1e-6), variance_floor in those units
 // The default is authors, or mean with pooling anchor, which authors does not support; ObjectiveResult::mode names the mode that was
 // computed. kl is the paper's formula; without a variance floor its mean accuracy was below no regulariser at every measured weight
-// (docs/results/fairkl-divergence.md). A variance_floor below 1e-12 acts as 1e-12, because a collapsed set has no finite value without a
+// (docs/results/fairkl.md). A variance_floor below 1e-12 acts as 1e-12, because a collapsed set has no finite value without a
 // floor.
 //
 // pooling batch forms one set for all anchors. pooling anchor forms the sets of each anchor, and each D is a mean over the anchors that
@@ -39,6 +39,8 @@
 // Sources: Barbano et al. 2023 (ICLR), eqs. 10 and 11, appendix B.2.4 for weights. authors is the released code, which contains no KL
 // divergence. variant: paper is kl with moments by anchor, divided by the batch size, as printed; the released code pools over the batch.
 #pragma once
+
+#include <ATen/core/Tensor.h>
 
 #include <optional>
 
@@ -79,6 +81,7 @@ struct EnumNames<FairKlNormaliser> {
 
 class FairKlOptions {
  public:
+  static constexpr char kName[] = "fairkl";
   FairKlOptions& mode(FairKlMode chosen) {
     mode_ = chosen;
     return *this;
@@ -92,11 +95,14 @@ class FairKlOptions {
   DEBIAS_OPTION(FairKlOptions, double, variance_floor, 1e-4)
   DEBIAS_OPTION(FairKlOptions, FairKlNormaliser, normaliser, FairKlNormaliser::kWeights)
   static const OptionTable<FairKlOptions>& table();
+
+  ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
+  std::string caution() const;
 };
 
-ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options);
-ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options = {});
-
-ObjectiveEntry fairkl_entry();
+inline ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) { return checked_loss(input, options); }
+inline ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options = {}) {
+  return checked_loss({.z = z, .labels = labels, .bias = bias}, options);
+}
 
 }  // namespace debias

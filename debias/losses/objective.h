@@ -91,6 +91,13 @@ class Objective {
   virtual Config config() const = 0;  // resolved options, without the name
 };
 
+// The loss of a batch with the options of a loss, checked first: usage error if one is out of range.
+template <class Options>
+ObjectiveResult checked_loss(const ObjectiveInput& input, const Options& options) {
+  Options::table().verify(options, Options::kName);
+  return options.loss(input);
+}
+
 // A number that replaces the value of an option: that of a schedule at an epoch, or an estimate.
 struct OptionNumber {
   size_t option = 0;  // index in ObjectiveEntry::options
@@ -113,9 +120,9 @@ class ObjectiveOptions {
 };
 
 struct ObjectiveEntry {
-  std::string name;
-  std::vector<std::string> aliases;
-  std::string summary;  // one line: formula in words, paper and equation
+  std::string name{};
+  std::vector<std::string> aliases{};
+  std::string summary{};  // one line: formula in words, paper and equation
   InputKind kind = InputKind::kPairs;
   int64_t min_views = 1;
   bool needs_labels = false;  // with any options; if only some need them, the objective reports the error itself
@@ -127,9 +134,9 @@ struct ObjectiveEntry {
   bool takes_keys = false;       // reads ObjectiveInput::keys
   bool joins_positives = false;  // to the keys, which must not contain them
   std::vector<ScoreForm> takes_scores{};
-  std::vector<OptionSpec> options;
+  std::vector<OptionSpec> options{};
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
-  std::function<std::shared_ptr<const ObjectiveOptions>(const Config& term, const std::vector<std::string>& others)> read;
+  std::function<std::shared_ptr<const ObjectiveOptions>(const Config& term, const std::vector<std::string>& others)> read{};
 
   std::unique_ptr<Objective> make(const Config& term, const std::vector<std::string>& others) const { return read(term, others)->make(); }
 };

@@ -1,6 +1,16 @@
-// Turns an options struct and a free function into an entry of the registry. Options are checked once, when they are read. The registered
-// function takes checked options; the function that C++ callers use checks them first (verified).
+// Turns the options of a loss into an entry of the registry.
+//
+//   class InfoNceOptions {
+//     static constexpr char kName[] = "infonce";
+//     static const OptionTable<InfoNceOptions>& table();
+//     ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
+//
+// A loss that accepts scores (scores.h) lists their forms in kScoreForms and has on_scores(); unfit_for(form) says why these options are
+// invalid for them, "clamp: floor ...; choose ...", and is empty if they are valid. caution() warns before a long run.
+// Options are checked once, when they are read. The function that C++ callers use checks them first (checked_loss).
 #pragma once
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,62 +25,67 @@
 
 namespace debias {
 
-// The options as they are; usage error if one is out of range.
+// The temperatures and the class prior that pairwise objectives share: one name, range and help text for all of them.
+inline Range temperature_range() { return Range::closed(1e-3, 100); }
+inline Range class_prior_range() { return Range::half_open(0, 1); }
+
+// An option table for a struct with the fields `temperature_` and `base_temperature_`.
 template <class Options>
-const Options& verified(const Options& options, const char* what) {
-  Options::table().verify(options, what);
-  return options;
+OptionTable<Options> table_with_temperatures() {
+  return OptionTable<Options>()
+      .add("temperature", &Options::temperature_, temperature_range(), "temperature t, which divides the cosines once")
+      .add("base_temperature", &Options::base_temperature_, temperature_range(), "rescales the loss by temperature / base_temperature");
 }
 
-// An objective on scores that a method has formed itself.
+// The factor of the loss, temperature / base_temperature; 1 without a base temperature.
 template <class Options>
-struct OnScores {
-  std::vector<ScoreForm> forms;
-  ObjectiveResult (*function)(const Scores& scores, const Options& options) = nullptr;  // accepts the listed forms
-  // Why the options are invalid for such scores, "clamp: floor ...; choose ..."; empty if they are valid.
-  std::string (*refusal)(ScoreForm form, const Options& options) = [](ScoreForm, const Options&) { return std::string(); };
-};
-
-// What the registry holds of an objective beside the fields of its entry.
-template <class Options>
-struct ObjectiveParts {
-  std::string what;  // "objective 'infonce'"
-  ObjectiveResult (*function)(const ObjectiveInput& input, const Options& options);
-  OnScores<Options> on_scores;
-  std::string (*caution)(const Options& options);  // null: none
-};
+double loss_scale(const Options& options) {
+  return options.base_temperature() ? options.temperature() / *options.base_temperature() : 1.0;
+}
 
 template <class Options>
-class FunctionObjective : public Objective {
+std::string title_of() {
+  return fmt::format("objective '{}'", Options::kName);
+}
+
+template <class Options>
+class ObjectiveOf final : public Objective {
  public:
-  FunctionObjective(std::shared_ptr<const ObjectiveParts<Options>> parts, Options options)
-      : parts_(std::move(parts)), options_(std::move(options)) {}
+  explicit ObjectiveOf(Options options) : options_(std::move(options)) {}
 
-  ObjectiveResult operator()(const ObjectiveInput& input) const override { return parts_->function(input, options_); }
+  ObjectiveResult operator()(const ObjectiveInput& input) const override { return options_.loss(input); }
   ObjectiveResult on_scores(const Scores& scores) const override {
     if (const std::string why = refusal(scores.form()); !why.empty()) throw usage_error("{}", why);
-    return parts_->on_scores.function(scores, options_);
+    if constexpr (requires { Options::kScoreForms; }) return options_.on_scores(scores);
+    return {};
   }
   std::string refusal(ScoreForm form) const override {
-    if (std::ranges::find(parts_->on_scores.forms, form) == parts_->on_scores.forms.end()) return no_such_scores(parts_->what, form);
-    const std::string why = parts_->on_scores.refusal(form, options_);
-    return why.empty() ? why : parts_->what + ": " + why;
+    if constexpr (requires { Options::kScoreForms; }) {
+      if (std::ranges::find(Options::kScoreForms, form) != Options::kScoreForms.end()) return unfit_for(form);
+    }
+    return no_such_scores(title_of<Options>(), form);
   }
   Config config() const override { return Options::table().write(options_); }
 
  private:
-  std::shared_ptr<const ObjectiveParts<Options>> parts_;
+  std::string unfit_for(ScoreForm form) const {
+    if constexpr (requires { options_.unfit_for(form); }) {
+      const std::string why = options_.unfit_for(form);
+      if (!why.empty()) return title_of<Options>() + ": " + why;
+    }
+    return "";
+  }
+
   Options options_;
 };
 
 template <class Options>
-class FunctionOptions final : public ObjectiveOptions {
+class OptionsOf final : public ObjectiveOptions {
  public:
   // where: "recipe.yaml:12: " or empty, the place of the term.
-  FunctionOptions(std::shared_ptr<const ObjectiveParts<Options>> parts, std::string where, Options options)
-      : parts_(std::move(parts)), where_(std::move(where)), options_(std::move(options)) {}
+  OptionsOf(std::string where, Options options) : where_(std::move(where)), options_(std::move(options)) {}
 
-  std::unique_ptr<Objective> make() const override { return std::make_unique<FunctionObjective<Options>>(parts_, options_); }
+  std::unique_ptr<Objective> make() const override { return std::make_unique<ObjectiveOf<Options>>(options_); }
 
   std::shared_ptr<const ObjectiveOptions> with(const std::vector<OptionNumber>& numbers) const override {
     Options changed = options_;
@@ -78,10 +93,10 @@ class FunctionOptions final : public ObjectiveOptions {
       const auto& entry = Options::table().entries().at(option);
       Config number = Config::number(value);
       number.set_where(where);
-      entry.parse(changed, number, parts_->what + ": " + entry.spec.name);
+      entry.parse(changed, number, title_of<Options>() + ": " + entry.spec.name);
     }
-    Options::table().verify(changed, where_ + parts_->what);
-    return std::make_shared<FunctionOptions>(parts_, where_, std::move(changed));
+    Options::table().verify(changed, where_ + title_of<Options>());
+    return std::make_shared<OptionsOf>(where_, std::move(changed));
   }
 
   Config config() const override { return Options::table().write(options_); }
@@ -93,24 +108,24 @@ class FunctionOptions final : public ObjectiveOptions {
     if constexpr (requires { options_.drop_false_negatives(); }) return options_.drop_false_negatives();
     return false;
   }
-  std::string caution() const override { return parts_->caution == nullptr ? "" : parts_->caution(options_); }
+  std::string caution() const override {
+    if constexpr (requires { options_.caution(); }) return options_.caution();
+    return "";
+  }
 
  private:
-  std::shared_ptr<const ObjectiveParts<Options>> parts_;
   std::string where_;
   Options options_;
 };
 
-// Completes `entry`, which has name, aliases, summary and requirements, with the options and their reader.
+// Completes `entry`, which has aliases, summary and requirements, with the name, the options and their reader.
 template <class Options>
-ObjectiveEntry with_options(ObjectiveEntry entry, decltype(ObjectiveParts<Options>::function) function,
-                            const OnScores<Options>& on_scores = {}, std::string (*caution)(const Options& options) = nullptr) {
-  entry.takes_scores = on_scores.forms;
+ObjectiveEntry with_options(ObjectiveEntry entry) {
+  entry.name = Options::kName;
+  if constexpr (requires { Options::kScoreForms; }) entry.takes_scores = {Options::kScoreForms.begin(), Options::kScoreForms.end()};
   entry.options = Options::table().specs();
-  const auto parts = std::make_shared<const ObjectiveParts<Options>>(
-      ObjectiveParts<Options>{"objective '" + entry.name + "'", function, on_scores, caution});
-  entry.read = [parts](const Config& term, const std::vector<std::string>& others) -> std::shared_ptr<const ObjectiveOptions> {
-    return std::make_shared<FunctionOptions<Options>>(parts, term.prefix(), read_options<Options>(term, parts->what, others));
+  entry.read = [](const Config& term, const std::vector<std::string>& others) -> std::shared_ptr<const ObjectiveOptions> {
+    return std::make_shared<OptionsOf<Options>>(term.prefix(), read_options<Options>(term, title_of<Options>(), others));
   };
   return entry;
 }

@@ -5,50 +5,109 @@
 #include <array>
 #include <utility>
 
-#include "debias/losses/bayesian.h"
-#include "debias/losses/bias_balanced.h"
-#include "debias/losses/biascon.h"
-#include "debias/losses/combined_debiased.h"
-#include "debias/losses/cross_entropy.h"
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/debiased_positives.h"
+#include "debias/losses/bias_pairs.h"
+#include "debias/losses/debiased.h"
 #include "debias/losses/end.h"
-#include "debias/losses/eps_infonce.h"
-#include "debias/losses/eps_supcon.h"
-#include "debias/losses/eps_supinfonce.h"
 #include "debias/losses/fairkl.h"
-#include "debias/losses/generalized_cross_entropy.h"
-#include "debias/losses/hard_negatives.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/large_margin_softmax.h"
-#include "debias/losses/objective.h"
-#include "debias/losses/softcon.h"
-#include "debias/losses/supcon.h"
-#include "debias/losses/unbiased.h"
+#include "debias/losses/label_free.h"
+#include "debias/losses/logits.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/over_classes.h"
+#include "debias/losses/weighted.h"
 
 namespace debias {
 
 const std::vector<ObjectiveEntry>& objective_registry() {
   static const std::vector<ObjectiveEntry> registry = {
-      infonce_entry(),
-      unbiased_entry(),
-      debiased_negatives_entry(),
-      debiased_positives_entry(),
-      combined_debiased_entry(),
-      hard_negatives_entry(),
-      bayesian_entry(),
-      supcon_entry(),
-      eps_infonce_entry(),
-      eps_supinfonce_entry(),
-      eps_supcon_entry(),
-      biascon_entry(),
-      softcon_entry(),
-      fairkl_entry(),
-      end_entry(),
-      cross_entropy_entry(),
-      bias_balanced_entry(),
-      generalized_cross_entropy_entry(),
-      large_margin_softmax_entry(),
+      with_options<InfoNceOptions>(
+          {.aliases = {"simclr", "ntxent"},
+           .summary = "pulls the views of a sample together and pushes other samples away (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)",
+           .min_views = 2,
+           .takes_keys = true}),
+      with_options<UnbiasedOptions>({.summary = "InfoNCE with negatives of other classes only, chosen by label (Chuang et al. 2020 eq. 2)",
+                                     .min_views = 2,
+                                     .needs_labels = true,
+                                     .takes_keys = true}),
+      with_options<DebiasedNegativesOptions>(
+          {.aliases = {"debiased"},
+           .summary = "InfoNCE with the negatives' sum corrected for same-class samples by tau_plus (Chuang et al. 2020 eq. 8)",
+           .min_views = 2,
+           .takes_keys = true}),
+      with_options<DebiasedPositivesOptions>(
+          {.summary = "InfoNCE with the positive term corrected by tau_plus and the mean over negatives (Mitigating Biases in Contrastive "
+                      "Learning eq. 12)",
+           .min_views = 2,
+           .takes_keys = true}),
+      with_options<CombinedDebiasedOptions>(
+          {.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)",
+           .min_views = 2,
+           .takes_keys = true}),
+      with_options<HardNegativesOptions>(
+          {.aliases = {"hcl"},
+           .summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)",
+           .min_views = 2,
+           .takes_keys = true}),
+      with_options<BayesianOptions>({.aliases = {"bcl"},
+                                     .summary = "InfoNCE with negatives weighted by hardness and by their probability of being true "
+                                                "negatives (Liu and Wang 2023 eq. 1)",
+                                     .min_views = 2,
+                                     .takes_keys = true}),
+      with_options<SupConOptions>(
+          {.summary = "pulls embeddings of one class together and pushes those of other classes away (Khosla et al. 2020 eqs. 2 and 3)",
+           .takes_keys = true,
+           .joins_positives = true}),
+      with_options<EpsInfoNceOptions>({.summary = "InfoNCE with a margin epsilon; epsilon = inf gives InfoL1O (Barbano et al. 2023 eq. 2)",
+                                       .min_views = 2,
+                                       .takes_keys = true}),
+      with_options<EpsSupInfoNceOptions>({.summary = "contrasts each positive of the anchor's class with the negatives only, with a margin "
+                                                     "(Barbano et al. 2023 eq. 4)",
+                                          .needs_labels = true,
+                                          .takes_keys = true,
+                                          .joins_positives = true}),
+      with_options<EpsSupConOptions>({.summary = "SupCon with a margin between positives and negatives (Barbano et al. 2023 eq. 5)",
+                                      .needs_labels = true,
+                                      .takes_keys = true,
+                                      .joins_positives = true}),
+      with_options<BiasConOptions>(
+          {.summary = "SupCon whose only positives are the bias-conflicting samples of the anchor's class (Hong and Yang 2021)",
+           .needs_labels = true,
+           .needs_bias = true}),
+      with_options<SoftConOptions>({.summary = "SupCon with positives weighted by the dissimilarity of their bias features (Hong and Yang "
+                                               "2021); takes weights [B, F]",
+                                    .needs_labels = true,
+                                    .takes_bias_features = true,
+                                    .needs_bias_features = true}),
+      with_options<FairKlOptions>(
+          {.summary = "regulariser that equalises distances within and across bias labels (Barbano et al. 2023 eq. 10)",
+           .kind = InputKind::kRegulariser,
+           .needs_labels = true,
+           .takes_bias_features = true}),
+      with_options<EndOptions>({.summary = "regulariser that spreads embeddings of one bias label and gathers those of one class across "
+                                           "bias labels (Tartaglione et al. 2021)",
+                                .kind = InputKind::kRegulariser,
+                                .needs_labels = true,
+                                .needs_bias = true}),
+      with_options<CrossEntropyOptions>({.aliases = {"ce"},
+                                         .summary = "negative log-likelihood of the label, on logits",
+                                         .kind = InputKind::kLogits,
+                                         .needs_labels = true}),
+      with_options<BiasBalancedOptions>(
+          {.summary = "cross-entropy on logits + ln P(label | bias), so that the network gains nothing from the bias (Hong & Yang 2021)",
+           .kind = InputKind::kLogits,
+           .needs_labels = true,
+           .needs_bias = true,
+           .takes_prior = true}),
+      with_options<GeneralizedCrossEntropyOptions>(
+          {.aliases = {"gce"},
+           .summary = "cross-entropy that gives confident samples more weight, (1 - p^q) / q (Zhang & Sabuncu 2018)",
+           .kind = InputKind::kLogits,
+           .needs_labels = true}),
+      with_options<LargeMarginSoftmaxOptions>(
+          {.aliases = {"max_margin"},
+           .summary = "cross-entropy that multiplies the angle to the label's weight by a margin (Liu et al. 2016)",
+           .kind = InputKind::kLogits,
+           .needs_labels = true,
+           .takes_norms = true}),
   };
   return registry;
 }

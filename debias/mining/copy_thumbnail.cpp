@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
 
 namespace debias {
 namespace {

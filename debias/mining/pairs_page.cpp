@@ -5,9 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "debias/report/markup.h"
-#include "debias/report/pages/style_sheet.h"
+#include "debias/report/pages/page.h"
 
 namespace debias {
 namespace {

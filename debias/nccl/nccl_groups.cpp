@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "debias/ranks/nccl_entry.h"
+#include "debias/ranks/device_groups.h"
 
 namespace debias {
 namespace {

@@ -18,8 +18,8 @@
 #include "debias/core/error.h"
 #include "debias/core/mistakes.h"
 #include "debias/core/printable.h"
-#include "debias/process/complaint_line.h"
-#include "debias/process/interruption.h"
+#include "debias/process/stop_signals.h"
+#include "debias/process/terminal.h"
 
 namespace debias {
 namespace {

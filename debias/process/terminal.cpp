@@ -1,17 +1,20 @@
 #include "debias/process/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "debias/core/clock_text.h"
 #include "debias/core/printable.h"
-#include "debias/process/interruption.h"
-#include "debias/process/standard_streams.h"
+#include "debias/process/stop_signals.h"
 
 namespace debias {
 namespace {
@@ -129,5 +132,42 @@ class TerminalLog : public Log {
 std::unique_ptr<Progress> terminal_progress() { return std::make_unique<SharedProgress>(); }
 std::unique_ptr<Log> terminal_log() { return std::make_unique<TerminalLog>(); }
 void hush_terminal() { is_hushed = true; }
+
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free number is this one. Open for reading alone, so that a result that is written there does not pass for written.
+    if (open("/dev/null", O_RDONLY) != descriptor) std::_Exit(EXIT_FAILURE);
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void write_message(std::string_view text) {
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+  static_cast<void>(written);
+  std::fflush(stderr);
+}
+
+int unwritten_results() {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return 0;
+  const bool passed = errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1;  // an earlier write failed: does it still, and why?
+  return passed ? EIO : errno;
+}
+
+bool is_launched() { return std::getenv(kLauncherVariable) != nullptr; }
+
+int complaint_descriptor() {
+  const char* given = std::getenv(kLauncherVariable);
+  return given == nullptr ? STDERR_FILENO : std::atoi(given);
+}
+
+void write_complaint(const std::string& line) {
+  const int descriptor = complaint_descriptor();
+  if (descriptor == STDERR_FILENO) return write_message(line + "\n");
+  static_cast<void>(!write(descriptor, (line + "\n").data(), line.size() + 1));
+}
 
 }  // namespace debias

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "debias/core/error.h"
-#include "debias/ranks/nccl_entry.h"
 
 namespace debias {
 namespace {

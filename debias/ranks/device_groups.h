@@ -33,4 +33,13 @@ void try_group(c10d::Backend& group, const Place& place, const c10::Device& own)
 // Completes an exchange that has ended: throws its error, and lets later computations see its tensors.
 void take_result(c10d::Work& work);
 
+// Interface of libdebias_nccl for the program that loads it, which is of the same build.
+inline constexpr const char *kNcclLibrary = "libdebias_nccl.so", *kNcclVersionEntry = "debias_nccl_version",
+                            *kNcclGroupEntry = "debias_nccl_group";
+
+using NcclVersion = int();  // 22809 of 2.28.9
+// A group of NCCL's, whose one reference is the caller's. Nothing of it is c10d's to watch: no thread of c10d's ends an exchange, or the
+// process. Throws as c10d does.
+using NcclGroup = c10d::Backend*(const StorePointer& store, int rank, int size, std::chrono::milliseconds timeout);
+
 }  // namespace debias

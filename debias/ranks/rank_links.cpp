@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "debias/core/printable.h"
-#include "debias/ranks/bounded_store.h"
+#include "debias/ranks/store.h"
 
 namespace debias {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "debias/ranks/device_groups.h"
-#include "debias/ranks/rank_beats.h"
 #include "debias/ranks/ranks.h"
 #include "debias/ranks/store.h"
 

@@ -1,7 +1,7 @@
 // The processes of a data-parallel training: their numbers, and what they exchange.
 //
 // Each has a rank, from 0; rank 0 leads: it alone reads and writes the run's folder. All exchanges are collective: every rank calls the
-// same ones, in the same order, with tensors of the same shape and type (which agreement.h makes sure of before the first; gloo ends the
+// same ones, in the same order, with tensors of the same shape and type (which require_same() makes sure of before the first; gloo ends the
 // process otherwise). One that fails throws on every rank that is left, naming the rank that does not answer, or saying what the one that
 // failed said. Sums are formed in the order of the ranks, so that their bytes depend on nothing else.
 //
@@ -119,5 +119,24 @@ class Ranks {
 
 // Runs `work` as one of the ranks: its exception is sent to the others, and thrown on as failed() converts it.
 int tell_failures(const Ranks& ranks, const std::function<int()>& work);
+
+// Checks that all ranks train the same, before the first tensor crosses: tensors of two shapes in one exchange end a process without
+// a word.
+struct Fact {
+  std::string name;   // "the recipe"
+  std::string value;  // of this process
+  // Message for two values that differ; empty: the difference does not matter. Left out: the values themselves.
+  std::function<std::string(const std::string& leaders, const std::string& other)> difference{};
+};
+
+// Throws a usage error on every rank where one has another value than rank 0: naming the rank, the fact and the difference.
+void require_same(const std::vector<Fact>& facts, const Ranks& ranks);
+
+// All ranks' rows as one tensor that gradients flow back through.
+
+// own: [share_of(rows).size(), ...], this rank's rows. The result [rows, ...] is the same on every rank, and each computes the same loss of
+// all of it: its gradient in the own rows is what this rank has to carry back, and no gradient crosses. Parameters must be before the
+// gather, and their gradients are then summed over the ranks; of parameters behind it every rank has the whole gradient already.
+at::Tensor gather_rows(const at::Tensor& own, int64_t rows, const Ranks& ranks);
 
 }  // namespace debias

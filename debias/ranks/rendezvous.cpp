@@ -11,7 +11,6 @@
 
 #include "debias/core/config.h"
 #include "debias/core/printable.h"
-#include "debias/ranks/bounded_store.h"
 #include "debias/ranks/store.h"
 
 namespace debias {

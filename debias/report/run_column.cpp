@@ -1,12 +1,13 @@
 #include "debias/report/run_column.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <set>
 #include <tuple>
 
 #include "debias/core/flattened.h"
-#include "debias/report/data_draw.h"
 
 namespace debias {
 namespace {
@@ -107,6 +108,113 @@ std::vector<RunRecord> shown_runs(const std::vector<RunColumn>& columns) {
     runs.back().label = column.has_seeds() ? fmt::format("{}, seed {}", column.label, column.shown().seed()) : column.label;
   }
   return runs;
+}
+
+namespace {
+
+std::string objective_names(const RecipeFacts& recipe) {
+  std::string names;
+  for (const auto& name : recipe.objectives) names += (names.empty() ? "" : " + ") + name;
+  return names;
+}
+
+}  // namespace
+
+std::string progress_text(const RunRecord& run) {
+  if (run.is_fixed()) return "corrected features";
+  if (run.recipe.epochs == 0) return fmt::format("{} epochs", run.epochs_done);
+  return fmt::format("{} of {} epochs{}", run.epochs_done, run.recipe.epochs, run.finished() ? "" : ", unfinished");
+}
+
+std::string seeds_text(const RunColumn& column) {
+  std::string seeds;
+  for (const RunRecord* run : column.runs) seeds += (seeds.empty() ? "" : ", ") + run->seed();
+  return seeds;
+}
+
+std::string recipe_name(const RunColumn& column) {
+  const std::string& name = column.shown().recipe.name;
+  return std::ranges::all_of(column.runs, [&](const RunRecord* run) { return run->recipe.name == name; }) ? name : "";
+}
+
+std::string column_words(const RunColumn& column) {
+  const RunRecord& run = column.shown();
+  std::string words;
+  const auto add = [&](const std::string& part) { words += (words.empty() || part.empty() ? "" : ", ") + part; };
+  add(recipe_name(column));
+  if (const std::string objective = objective_names(run.recipe); !objective.empty()) add("objective " + objective);
+  if (!run.recipe.encoder.empty()) add("encoder " + run.recipe.encoder);
+  if (const std::string& data = run.recipe.data_of("train").name; !data.empty()) add("trained on " + data);
+  if (const std::string seeds = seeds_text(column); !seeds.empty()) add((column.has_seeds() ? "seeds " : "seed ") + seeds);
+  add(progress_text(run));
+  return words;
+}
+
+ColumnDifference column_difference(const RunColumn& a, const std::vector<double>& of_a, const RunColumn& b,
+                                   const std::vector<double>& of_b) {
+  const auto with_seeds = [](const RunColumn& column, const std::vector<double>& values) {
+    SeedValues found{{}, values};
+    for (const RunRecord* run : column.runs) found.seeds.push_back(run->seed());
+    return found;
+  };
+  return {seed_difference(with_seeds(a, of_a), with_seeds(b, of_b))};
+}
+
+namespace {
+
+bool is_drawn(const DataFacts& data) { return !data.seed.empty() && (data.hold_out > 0 || !data.correlation.empty()); }
+
+}  // namespace
+
+std::string draw_of(const RunRecord& run, const std::string& split) { return run.recipe.data_of(split).follows_seed() ? run.seed() : ""; }
+
+DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split) {
+  const bool follow = a.recipe.data_of(split).follows_seed() && b.recipe.data_of(split).follows_seed();
+  return follow && a.seed() != b.seed() ? DataLikeness::kUndetermined : compare_data_sets(a.data_sets, b.data_sets, split);
+}
+
+std::string shared_draws(const std::vector<const RunRecord*>& runs) {
+  if (runs.size() < 2) return "";
+  std::string splits;
+  for (const char* split : {"train", "test"}) {
+    const bool is_shared = std::ranges::all_of(runs, [&](const RunRecord* run) {
+      const DataFacts& data = run->recipe.data_of(split);
+      return is_drawn(data) && !data.follows_seed() && data.seed == runs.front()->recipe.data_of(split).seed;
+    });
+    if (is_shared) splits += (splits.empty() ? "data." : " and data.") + std::string(split);
+  }
+  return splits;
+}
+
+std::string shared_draw_words(const std::vector<std::vector<const RunRecord*>>& settings) {
+  std::set<std::string> draws;
+  for (const auto& runs : settings) draws.insert(shared_draws(runs));
+  draws.erase("");
+  if (draws.empty()) return "";
+  return fmt::format("Conclusions are conditional on one draw of {}, which all seeds share; `seed: run` there draws anew for each seed",
+                     *draws.rbegin());
+}
+
+std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles) {
+  return titles.of(metric).of_predictions ? record.predictions : "";
+}
+
+std::string prediction_source(const RunRecord& run, const std::string& metric) {
+  if (!run.titles->of(metric).of_predictions) return "";
+  const RecipeFacts& recipe = run.recipe;
+  if (recipe.has_protocol("groups")) {
+    const std::string& asked = recipe.groups_predictions;
+    return asked != "auto" ? asked : recipe.has_classifier ? "classifier" : "knn";
+  }
+  if (metric == "acc1") return recipe.has_classifier ? "classifier" : "";
+  return recipe.has_protocol("knn") ? "knn" : "";
+}
+
+std::vector<std::string> sources_in_order() {
+  std::vector<std::string> sources;
+  for (const auto& source : kPredictionsOf) sources.emplace_back(source.name);
+  sources.emplace_back();
+  return sources;
 }
 
 }  // namespace debias

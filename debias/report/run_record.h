@@ -11,13 +11,23 @@
 #include "debias/core/config.h"
 #include "debias/report/metric_title.h"
 #include "debias/report/recipe_facts.h"
-#include "debias/report/similarity_history.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/json_file.h"
-#include "debias/results/training_speed.h"
-#include "debias/results/video_record.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
+
+// History of the cosines of pairs over the epochs that `geometry` evaluated during training.
+struct SimilarityEpoch {
+  int64_t epoch = 0;
+  std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // by split, then by set of pairs
+};
+
+// RUN/evaluation/epoch-N/geometry.json, by epoch; empty where there is none. Data errors name the file.
+std::vector<SimilarityEpoch> read_similarity_history(const std::string& folder);
+
+// The cosine below which a share in [0, 1] of the pairs is, even within a bin; NaN without pairs.
+double cosine_quantile(const SimilarityHistogram& histogram, double share);
 
 struct Curve {
   std::vector<double> x, y;  // NaN in y where a line has null

@@ -1,11 +1,11 @@
 #include "debias/report/seed_interval.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {
@@ -96,6 +96,40 @@ SeedDifference seed_difference(const SeedValues& a, const SeedValues& b, double 
   const SeedInterval welch = welch_difference(a.values, b.values, level);
   const bool is_paired = of_a.size() >= kLeastPairs || (!of_a.empty() && welch.n == 1);
   return is_paired ? SeedDifference{paired_difference(of_a, of_b, level), true} : SeedDifference{welch, false};
+}
+
+std::vector<double> holm_adjusted(const std::vector<double>& p) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (!std::isnan(p[i])) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return p[i]; });
+  std::vector<double> adjusted(p.size(), NAN);
+  double largest = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    largest = std::fmax(largest, std::fmin(1, static_cast<double>(order.size() - rank) * p[order[rank]]));
+    adjusted[order[rank]] = largest;
+  }
+  return adjusted;
+}
+
+namespace {
+
+size_t size_class(double difference) {
+  const double size = std::fabs(difference);
+  return size < kSlight ? 0 : size < kModerate ? 1 : size < kStrong ? 2 : 3;
+}
+
+}  // namespace
+
+const char* size_adjective(double difference) {
+  constexpr std::array kWords = {"slight", "moderate", "strong", "very strong"};
+  return kWords[size_class(difference)];
+}
+
+const char* size_adverb(double difference) {
+  constexpr std::array kWords = {"slightly", "moderately", "strongly", "very strongly"};
+  return kWords[size_class(difference)];
 }
 
 }  // namespace debias

@@ -50,4 +50,19 @@ struct SeedDifference {
 // values: two pairs leave one degree of freedom, whose t quantile is 12.7. A single value is compared with that of its own seed.
 SeedDifference seed_difference(const SeedValues& a, const SeedValues& b, double level = 0.95);
 
+// Many comparisons at once. At 5 % each, one in twenty true hypotheses is rejected by chance; Holm's adjustment keeps the probability of
+// rejecting any true one at 5 %, whatever the dependence between the tests.
+
+// Holm's step-down adjustment (Holm 1979): of m p-values in ascending order, the i-th (from 1) becomes
+// max over j <= i of min(1, (m - j + 1) p_j). In the order given; NaN, a comparison without a test, stays NaN and is not counted in m.
+std::vector<double> holm_adjusted(const std::vector<double>& p);
+
+// The size of a difference between two accuracies in words, so that 14 and 63 points differ in the text. In points, whatever the sign:
+//
+//   below 5 slight · from 5 moderate · from 15 strong · from 40 very strong
+inline constexpr double kSlight = 0.05, kModerate = 0.15, kStrong = 0.40;  // the upper ends
+
+const char* size_adjective(double difference);  // "very strong"; shares from -1 to 1
+const char* size_adverb(double difference);     // "very strongly"
+
 }  // namespace debias

@@ -26,7 +26,7 @@ struct Metric {
   Better better = Better::kNeither;
   Standing standing = Standing::kProtocol;
   std::vector<std::string> chance = {};  // metrics of the same split that say what guessing reaches; the largest counts
-  bool of_predictions = false;           // it evaluates predictions, and its name does not say whose (prediction_sources.h)
+  bool of_predictions = false;           // it evaluates predictions, and its name does not say whose (predictions.h)
   bool of_term = false;                  // one term of several has its label in front: "fairkl.clamped_share"
   bool of_batch = false;                 // train.batch_size decides how much there is to mistake for what is sought
   // One setting of several has its text behind, and in the title in the place of {}: "low_shot_acc1_5_per_class".

@@ -23,7 +23,7 @@
 #include "debias/evaluate/features.h"
 #include "debias/evaluate/k_means.h"
 #include "debias/report/sections/missing_parts.h"
-#include "debias/runs/embedded_layer.h"
+#include "debias/runs/run_embedding.h"
 #include "debias/runtime/device.h"
 #include "debias/train/recipe/recipe.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/runs/embedded_layer.h"
 #include "debias/runs/evaluated_data.h"
+#include "debias/runs/run_embedding.h"
 
 namespace debias {
 

@@ -7,7 +7,7 @@
 #include "debias/core/start_of_path.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/state.h"
-#include "debias/results/training_speed.h"
+#include "debias/results/run_files.h"
 #include "debias/train/state/checkpoint.h"
 
 namespace debias {

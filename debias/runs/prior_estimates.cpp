@@ -2,15 +2,20 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
 #include "debias/core/npy.h"
+#include "debias/evaluate/protocols/chosen_images.h"
+#include "debias/evaluate/protocols/view_pairs.h"
 #include "debias/features/csv_beside.h"
 #include "debias/runs/evaluated_data.h"
 #include "debias/runtime/device.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/methods/sampling.h"
 
 namespace debias {
 namespace {
@@ -72,6 +77,23 @@ std::vector<PriorEstimate> table_priors(const FeatureTableFiles& files, const Ta
   const FeatureTable table = open_feature_table(files, columns);
   for (const auto& remark : table.remarks) log.info(remark);
   return {class_prior_from_labels(table.rows.labels)};
+}
+
+std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe& recipe) {
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < train.size(); ++i) labels.push_back(train.label(i));
+  const auto known = std::count_if(labels.begin(), labels.end(), [](int64_t label) { return label != kUnknown; });
+  if (known < 2) return std::nullopt;
+  PriorEstimate estimate = class_prior_from_labels(labels);
+  if (!recipe.sampler || recipe.sampler->draws == Draws::kOnceEach) return estimate;
+  estimate.method = PriorMethod::kDraws;
+  estimate.tau_plus = estimate.low = estimate.high = drawn_class_prior(recipe, train, method_of(recipe).negatives(recipe));
+  return estimate;
+}
+
+PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress) {
+  const std::vector<int64_t> chosen = chosen_images(input.train->size(), images, input.seed);
+  return class_prior_from_views(view_pair_features(input, input.train, "train", chosen, input.seed, progress));
 }
 
 }  // namespace debias

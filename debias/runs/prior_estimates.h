@@ -5,16 +5,28 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debias/core/progress.h"
+#include "debias/data/dataset.h"
 #include "debias/evaluate/class_prior.h"
+#include "debias/evaluate/protocol.h"
 #include "debias/features/feature_table.h"
-#include "debias/runs/loss_input.h"
-#include "debias/runs/run_prior.h"
+#include "debias/runs/loss_evaluation.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
+
+// The class prior of a run's training set, from its labels and from two views under the run's encoder.
+constexpr int64_t kPriorImages = 4096;  // maximum number of images whose views are compared
+
+// Empty if fewer than two labels are known. A `sampler` in the recipe is taken into account, as for the recipe's method.
+std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe& recipe);
+
+// From two training views of at most `images` of input.train's images, drawn with input.seed. Errors as for class_prior_from_views.
+PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress);
 
 struct PriorRequest {
   std::string run;                // a run folder or a checkpoint

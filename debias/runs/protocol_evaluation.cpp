@@ -1,12 +1,48 @@
 #include "debias/runs/protocol_evaluation.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/data/builders/atomic_folder.h"
 #include "debias/evaluate/protocol_registry.h"
+#include "debias/evaluate/thumbnail.h"
+#include "debias/image/image_encode.h"
 #include "debias/report/metric_title.h"
 
 namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Thumbnails of the images that the details of a result refer to.
+
+void write_thumbnail(const std::string& path, const Image& image) {
+  const std::vector<uint8_t> bytes = encode_png(image);
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw resource_error("writing '{}': it cannot be written; check the folder, its permissions and the disk", path);
+}
+
+// Writes FOLDER/<name>.png for each image, at most 64 pixels wide and high. Earlier content is removed.
+void replace_thumbnails(const std::string& folder, const std::map<std::string, ShownImage>& images) {
+  std::error_code failure;
+  fs::remove_all(folder, failure);
+  if (failure) throw resource_error("removing '{}': {}; check its permissions", folder, failure.message());
+  AtomicFolder building(folder);
+  for (const auto& [name, image] : images) {
+    write_thumbnail(fmt::format("{}/{}.png", building.building(), name), thumbnail(image.dataset->get(image.index).image));
+  }
+  building.commit();
+}
+
+}  // namespace
 
 ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, EvaluatedData data, EvaluationInput input,
                                        Progress& progress, Log& log)
@@ -48,6 +84,40 @@ void require_more_is_better(const std::string& select) {
   throw usage_error(
       "evaluate: select '{}': {}, and `best` is the epoch with the highest value; select an accuracy such as valid.worst_group_acc", select,
       found->better == Better::kNeither ? "neither higher nor lower values are better" : "lower values are better");
+}
+
+namespace {
+
+void make_folder(const std::string& path) {
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  if (failure) throw resource_error("creating '{}': {}; check the run folder, its permissions and the disk", path, failure.message());
+}
+
+}  // namespace
+
+void EvaluationFiles::write(const std::string& protocol, const EvaluationResult& result, const EvaluationRecord& record,
+                            Thumbnails thumbnails) const {
+  make_folder(folder_);
+  if (thumbnails == Thumbnails::kReplace && !result.images.empty()) replace_thumbnails(path("thumbnails"), result.images);
+  write_file_atomically(path(protocol) + ".json", to_json(record).dump(2) + "\n");
+}
+
+void EvaluationFiles::write_history(const std::string& protocol, const EvaluationRecord& record, int64_t epoch) const {
+  const std::string folder = fmt::format("{}/epoch-{}", folder_, epoch);
+  make_folder(folder);
+  EvaluationRecord brief = record;
+  brief.neighbours.clear();
+  brief.maps.clear();
+  brief.marks.clear();
+  write_file_atomically(fmt::format("{}/{}.json", folder, protocol), to_json(brief).dump(2) + "\n");
+}
+
+EvaluationRecord with_evaluated(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const EvaluatedData& data) {
+  record.checkpoint = fs::path(checkpoint).filename().string();
+  record.epoch = epoch;
+  for (const auto& [split, set] : data.sets()) record.evaluated[split] = set->section.to_json();
+  return record;
 }
 
 }  // namespace debias

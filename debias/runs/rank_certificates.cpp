@@ -10,10 +10,9 @@
 #include "debias/core/error.h"
 #include "debias/core/safetensors.h"
 #include "debias/process/stop_signals.h"
+#include "debias/runs/certificate.h"
 #include "debias/runs/rank_launcher.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runs/tensor_distance.h"
-#include "debias/runs/trial_folder.h"
 #include "debias/runtime/device.h"
 #include "debias/train/methods/method.h"
 

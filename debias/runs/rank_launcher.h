@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debias/process/stop_signals.h"
+#include "debias/ranks/ranks.h"
 
 namespace debias {
 
@@ -25,5 +27,20 @@ int launch_ranks(const Launch& launch);
 
 // Makes a process that the launcher started end when the launcher ends. No effect in other processes.
 void end_with_launcher();
+
+// The rank of this process, from the environment that torchrun, Open MPI's mpirun, SLURM's srun or rank_launcher.h sets.
+struct RankArguments {
+  std::string rendezvous, interface;  // --rendezvous, --interface
+};
+
+struct RankStart {
+  Place place;
+  Rendezvous rendezvous;
+  bool is_restart = false;  // restarted by torchrun; the run resumes
+};
+
+// None if the environment describes a single process. Usage errors: one of two variables that belong together, an invalid rank, several
+// processes without a rendezvous, or a rendezvous without other processes.
+std::optional<RankStart> rank_start(const RankArguments& arguments);
 
 }  // namespace debias

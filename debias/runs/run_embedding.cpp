@@ -3,12 +3,20 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "debias/core/atomic_file.h"
 #include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/npy.h"
 #include "debias/core/output_path.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
 #include "debias/data/shown_names.h"
-#include "debias/evaluate/features.h"
+#include "debias/data/value_name.h"
+#include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
 
@@ -103,6 +111,113 @@ BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& p
   const std::string path = bias_feature_path(request.out);
   const auto [dataset, features] = embedded_images(request, EmbeddedSplit::kTrain, {path}, progress, log);
   return write_bias_features(path, features, *dataset);
+}
+
+namespace {
+
+class EncoderWithHead final : public Encoder {
+ public:
+  EncoderWithHead(std::shared_ptr<Encoder> encoder, std::shared_ptr<Head> head)
+      : encoder_(register_module("encoder", std::move(encoder))), head_(register_module("head", std::move(head))) {}
+
+  torch::Tensor forward(const torch::Tensor& images) override { return head_->forward(encoder_->forward(images)); }
+  int64_t feature_dim() const override { return head_->output_dim(); }
+  std::string registry_name() const override { return encoder_->registry_name(); }
+
+ private:
+  std::shared_ptr<Encoder> encoder_;
+  std::shared_ptr<Head> head_;
+};
+
+}  // namespace
+
+Layer layer_named(const std::string& word) { return options_detail::Field<Layer>::parse(Config::scalar(word), {}, "embed: --layer"); }
+
+std::shared_ptr<Encoder> embedded_layer(const LoadedRun& run, Layer layer) {
+  if (layer == Layer::kEncoder) return run.encoder;
+  if (!run.has_head) {
+    throw usage_error("embed: the run has no head, so that its projection is the encoder's output; leave out --layer");
+  }
+  return std::make_shared<EncoderWithHead>(run.encoder, run.head);
+}
+
+ViewPipeline embedding_views(const Recipe& recipe, const DatasetInfo& normalised_as) {
+  return eval_views(recipe.view_steps, normalised_as);
+}
+
+ChosenData training_data(const LoadedRun& run, const DataWords& data) {
+  if (!data.name.empty()) return read_data(named_section(data, ""));
+  if (run.folder.empty()) {
+    throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
+                      run.checkpoint);
+  }
+  Config section = read_recipe(run.recipe).train_data.section;
+  if (!data.root.empty()) section.set("root", Config::string(data.root));
+  for (const auto& word : data.words) section.assign(word);
+  return read_data(section);
+}
+
+std::string bias_feature_path(const std::string& out) {
+  const std::string ending = std::filesystem::path(out).extension();
+  if (ending == ".npy") return out;
+  if (ending == ".csv") throw usage_error("embed: --bias-features writes an array, and '{}' is a table; give --out F.npy", out);
+  return out + ".npy";
+}
+
+BiasFeatureFile write_bias_features(const std::string& path, const Features& features, const Dataset& dataset) {
+  std::vector<int64_t> ids;
+  for (const int64_t index : features.indices) ids.push_back(dataset.id(index));
+  const int64_t rows = *std::max_element(ids.begin(), ids.end()) + 1;
+  std::vector<bool> taken(rows, false);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (taken[ids[i]]) throw data_error("embed: two images of data set '{}' have the id {}", dataset.info().name, ids[i]);
+    taken[ids[i]] = true;
+  }
+  const at::Tensor table = at::zeros({rows, features.values.size(1)}, at::kFloat);
+  table.index_copy_(0, at::tensor(ids, at::kLong), features.values);
+  write_npy(path, DType::kFloat32, {rows, table.size(1)}, table.const_data_ptr());
+  return {path, rows, table.size(1), rows - std::ssize(ids)};
+}
+
+namespace {
+
+std::string name_of(const std::vector<std::string>& names, int64_t number) {
+  return number == kUnknown ? "" : csv_field(value_name(names, number), CsvCells::kGuarded);
+}
+
+// Rows whose label is known; a feature table has no others.
+at::Tensor add_rows(const std::string& split, const Dataset& dataset, const Features& features, std::string& csv) {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < features.labels.size(); ++i) {
+    if (features.labels[i] == kUnknown) continue;
+    kept.push_back(static_cast<int64_t>(i));
+    const std::string path = fmt::format("{}/{}", split, dataset.source(features.indices[i]));  // sets may share names
+    csv += fmt::format("{},{},{},{}\n", csv_field(path, CsvCells::kGuarded), name_of(dataset.info().class_names, features.labels[i]),
+                       name_of(dataset.info().bias_names, features.biases[i]), split);
+  }
+  return features.values.index_select(0, at::tensor(kept, at::kLong));
+}
+
+}  // namespace
+
+FeatureTableFiles embed_table(const RunToEmbed& asked, const std::string& folder, Progress& progress, Log& log) {
+  const c10::Device device = resolve_device(asked.device);
+  const LoadedRun run = load_run(asked.path, asked.which);
+  require_image_run(run);
+  const EvaluatedData data = evaluated_data(run, {.name = "", .root = asked.root, .words = {}});
+  DataWatch watch(read_recipe(run.recipe).verify, progress, log);
+  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
+  run.encoder->to(device);
+  EvaluationCache cache(input, progress);
+  std::string csv = "path,label,bias,split\n";
+  std::vector<at::Tensor> parts = {add_rows("train", *input.train, cache.train(), csv)};
+  for (const auto& evaluated : evaluated_splits(input))
+    parts.push_back(add_rows(evaluated.name, *evaluated.dataset, cache.split(evaluated.name), csv));
+  const at::Tensor all = at::cat(parts, 0);
+  const std::string vectors = folder + "/features.npy", rows = folder + "/features.csv";
+  write_npy(vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());
+  write_file_atomically(rows, csv);
+  return FeatureTableFiles().vectors(vectors).csv(rows);
 }
 
 }  // namespace debias

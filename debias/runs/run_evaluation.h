@@ -17,7 +17,9 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocol_registry.h"
+#include "debias/features/feature_table.h"
 #include "debias/runs/evaluated_data.h"
+#include "debias/train/state/data_record.h"
 
 namespace debias {
 
@@ -46,9 +48,24 @@ struct RunEvaluation {
   NamedMetrics metrics() const;
 };
 
-// Writes RUN/evaluation (evaluation_files.h) if the checkpoint is in a run folder. Before anything is written: usage error for unknown
+// Writes RUN/evaluation (protocol_evaluation.h) if the checkpoint is in a run folder. Before anything is written: usage error for unknown
 // protocols, options and overrides, protocols that do not read the run's samples, labels for sentences, and outputs that are inputs; data
 // error for data that have changed since training, and labels that name no image.
 RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log);
+
+// Protocols on feature tables, and on the folder of `debias fix`.
+struct EvaluatedTable {
+  std::string embeddings, csv;
+  std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
+};
+
+// `protocols` are registered names. Usage error: a protocol that fits a classifier, on a table of training rows alone.
+EvaluatedTable evaluate_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::vector<std::string>& protocols,
+                              const ChosenProtocols& options, Progress& progress, Log& log);
+
+// Evaluates the table of the folder with features corrected by the layer, and with the head as classifier. Data error if the table has
+// changed since; under kAccept a warning.
+EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vector<std::string>& protocols, const ChosenProtocols& options,
+                                     DataChange change, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -28,7 +28,7 @@ struct ExportedFiles {
   int64_t features = 0;  // dimension of the encoder's output
 };
 
-// Writes encoder.safetensors (torchvision's keys), encoder.onnx (for single ResNets) and preprocess.json (preprocess.h); for a folder of
+// Writes encoder.safetensors (torchvision's keys), encoder.onnx (for single ResNets) and preprocess.json; for a folder of
 // debias fix, its layer, head and classes. The folder is replaced as a whole. Usage errors: ONNX for another encoder; a folder that
 // contains other files, or files of an earlier export that this one would not write; a folder inside the run's data.
 ExportedFiles export_run(const ExportRequest& request, Log& log);

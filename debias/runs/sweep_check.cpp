@@ -22,8 +22,6 @@
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/runs/option_estimates.h"
-#include "debias/runs/training_evaluation.h"
 #include "debias/runs/training_setup.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/loop/trainer.h"

@@ -18,12 +18,10 @@
 #include "debias/core/philox.h"
 #include "debias/core/sha256.h"
 #include "debias/data/readers/sentences.h"
-#include "debias/runs/sentence_run.h"
-#include "debias/text/sentence_split.h"
-#include "debias/text/text_lines.h"
+#include "debias/runs/sentence_evaluation.h"
+#include "debias/text/characters.h"
 #include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"
-#include "debias/text/word_vectors.h"
 
 namespace debias {
 namespace {

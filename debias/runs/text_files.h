@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/results/nearest_sentences.h"
-#include "debias/text/corpus_text.h"
+#include "debias/results/run_files.h"
+#include "debias/text/sentence_store.h"
 
 namespace debias {
 

@@ -1,9 +1,11 @@
 // Where models live: the CPU, or a CUDA device where one is available.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,5 +49,28 @@ void set_arithmetic(const DeviceArithmetic& arithmetic);
 
 // The text of dlerror() as a reason: "libcudnn.so.9 was not found" for a missing library, otherwise its own text.
 std::string load_failure(const std::string& dlerror_text);
+
+// Facts of the CUDA driver on a device, read through libcuda.so.1 itself: no program here is linked against CUDA.
+struct CudaDevice {
+  std::string name;  // "NVIDIA H100 80GB HBM3"
+  std::string uuid;  // 32 hexadecimal digits: one physical device, or one MIG instance of it
+};
+
+// The device with that index among the visible ones; nothing where the driver is missing or has no such device. `library` is for tests.
+std::optional<CudaDevice> describe_cuda_device(int index, const char* library = "libcuda.so.1");
+
+// True if a kernel driver for NVIDIA devices is loaded: natively, or under WSL 2.
+bool cuda_driver_is_loaded();
+
+// Number of threads of torch.
+
+// From now on `asked`, or else what torch would take, but no more than the processors that this process may use. A resource error where so
+// many cannot run at a time: OpenMP would end the process without them, or wait for them for ever.
+void use_threads(std::optional<int64_t> asked = {});
+
+// Tensors of the host on a device.
+
+// A tensor of the host on a device, without a wait for the device: from pinned memory. On the CPU, itself.
+at::Tensor upload(const at::Tensor& host, c10::Device device);
 
 }  // namespace debias

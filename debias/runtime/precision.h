@@ -1,6 +1,8 @@
 // In what a network's convolutions and products, or a loss's inner products, are computed; weights and sums stay float32.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,22 @@ template <>
 struct EnumNames<Precision> {
   static constexpr std::array<std::pair<std::string_view, Precision>, 2> values = {
       {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
+};
+
+// The precision of what torch computes while this lives.
+
+// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, even if the caller has switched it on. The
+// earlier setting is restored at the end, and with the outermost of them torch forgets the weights that it has cast.
+class Autocast {
+ public:
+  Autocast(c10::DeviceType device, Precision precision);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool before_;
 };
 
 }  // namespace debias

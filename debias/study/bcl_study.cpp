@@ -8,7 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/results/normal_distribution.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

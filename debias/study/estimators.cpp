@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "debias/losses/bayesian_weights.h"
+#include "debias/losses/rank_weights.h"
 
 namespace debias {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

@@ -6,11 +6,8 @@
 #include <limits>
 
 #include "debias/core/philox.h"
-#include "debias/losses/eps_infonce.h"
-#include "debias/losses/eps_supcon.h"
-#include "debias/losses/eps_supinfonce.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/supcon.h"
+#include "debias/losses/label_free.h"
+#include "debias/losses/over_classes.h"
 #include "debias/study/theorems.h"
 
 namespace debias {

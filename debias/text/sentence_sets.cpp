@@ -9,7 +9,6 @@
 
 #include "debias/core/file_error.h"
 #include "debias/text/characters.h"
-#include "debias/text/text_lines.h"
 
 namespace debias {
 namespace {

@@ -18,12 +18,14 @@ namespace debias {
 
 class DecoupledOptions {
  public:
+  static constexpr char kName[] = "decoupled";
   DEBIAS_OPTION(DecoupledOptions, double, temperature, 0.5)
   DEBIAS_OPTION(DecoupledOptions, std::optional<double>, base_temperature, std::nullopt)
   static const OptionTable<DecoupledOptions>& table();
+
+  ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
 
-ObjectiveResult decoupled(const ObjectiveInput& input, const DecoupledOptions& options);
-ObjectiveEntry decoupled_entry();
+inline ObjectiveResult decoupled(const ObjectiveInput& input, const DecoupledOptions& options) { return checked_loss(input, options); }
 
 }  // namespace debias

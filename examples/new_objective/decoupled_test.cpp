@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "debias/losses/objective_entry.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 
@@ -27,8 +28,8 @@ TEST(Decoupled, OneSampleCostsNothing) {
 }
 
 TEST(Decoupled, IsMadeFromARecipesTerm) {
-  const ObjectiveEntry entry = decoupled_entry();
-  const auto objective = entry.make(parse_yaml("{name: decoupled, temperature: 0.1}", "recipe.yaml"), {"name"});
+  const auto objective = with_options<DecoupledOptions>({.summary = "InfoNCE without the positive in its denominator"})
+                             .make(parse_yaml("{name: decoupled, temperature: 0.1}", "recipe.yaml"), {"name"});
   EXPECT_EQ(objective->config().find("temperature")->text(), "0.1");
 }
 

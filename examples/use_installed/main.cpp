@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "debias/losses/debiased_negatives.h"
+#include "debias/losses/debiased.h"
 
 int main() {
   at::manual_seed(1);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "debias/agent/batches.h"
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
 #include "debias/train/state/checkpoint.h"

@@ -1,4 +1,4 @@
-// Training keeps the memory of its tensors from step to step (debias/process/large_blocks.h).
+// Training keeps the memory of its tensors from step to step (debias/process/startup.h).
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -10,7 +10,6 @@
 #include "debias/core/philox.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/geometry.h"
-#include "debias/image/resize.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe_text.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/image/png_decode.h"
+#include "debias/image/decoders.h"
 #include "tests/apps/agent_runs.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"

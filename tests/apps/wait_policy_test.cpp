@@ -1,4 +1,4 @@
-// A second start where the machine is busy, so that waiting threads give way (debias/process/wait_policy.h).
+// A second start where the machine is busy, so that waiting threads give way (debias/process/startup.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -24,7 +24,7 @@
 #include "debias/data/readers/csv_file.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/image/blur.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"

@@ -10,8 +10,7 @@
 #include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
-#include "debias/image/lab.h"
-#include "debias/image/ycbcr.h"
+#include "debias/image/colour.h"
 #include "tests/augment/written_view.h"
 #include "tests/image/test_images.h"
 

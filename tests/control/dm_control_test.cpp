@@ -1,4 +1,4 @@
-// Against dm_control: files of tests/control/export_dm_control.py, in tests/golden/control or where DEBIAS_CONTROL_GOLDEN says.
+// Against dm_control: what tests/control/export_dm_control.py wrote to tests/golden/control.json, or where DEBIAS_CONTROL_GOLDEN says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "debias/control/egl_context.h"
-#include "debias/control/frame_renderer.h"
+#include "debias/control/pixel_environment.h"
 #include "debias/control/task.h"
 #include "debias/core/sha256.h"
 #include "tests/support/golden_folder.h"
@@ -19,10 +18,10 @@ namespace dm_control_test {
 
 nlohmann::json golden(const std::string& task) {
   const char* elsewhere = std::getenv("DEBIAS_CONTROL_GOLDEN");
-  const std::string folder = elsewhere != nullptr ? elsewhere : golden_folder("control");
-  std::ifstream file(folder + "/" + task + ".json");
-  EXPECT_TRUE(file.good()) << folder << "/" << task << ".json";
-  return nlohmann::json::parse(file);
+  const std::string path = elsewhere != nullptr ? elsewhere : golden_folder(".") + "/control.json";
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  return nlohmann::json::parse(file).at(task);
 }
 
 void fill(double* to, const nlohmann::json& from) {
@@ -70,7 +69,7 @@ void expect_same_course(const Task& task, const nlohmann::json& record) {
 
 TEST_P(DmControl, StatesAreEqualAndRewardsAgree) { expect_same_course(GetParam(), golden(GetParam().name)); }
 
-// Random actions from a first state are not paid in three of the tasks: their files have a course that is.
+// Random actions from a first state are not paid in three of the tasks: their records have a course that is.
 TEST_P(DmControl, EveryTaskIsHeldToRewardsAboveZero) {
   const nlohmann::json file = golden(GetParam().name);
   const nlohmann::json& record = file.contains("paying") ? file["paying"] : file;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tests/control/export_dm_control.py OUT [--steps 50] [--seed 1]: what dm_control does with seeded actions, a JSON file a task.
+"""tests/control/export_dm_control.py OUT [--steps 50] [--seed 1]: what dm_control does with seeded actions, a record a task in the JSON file OUT.
 
-It wants mujoco==2.3.7, dm_control==1.0.14 and numpy<2 (an environment of their own; scripts/check_control.sh makes one). The files of 50
-steps are tests/golden/control; DEBIAS_CONTROL_GOLDEN=OUT has control_test read others, of 1,000 steps say. Each file holds the first state,
+It wants mujoco==2.3.7, dm_control==1.0.14 and numpy<2 (an environment of their own; scripts/check_control.sh makes one). That of 50 steps is
+tests/golden/control.json; DEBIAS_CONTROL_GOLDEN=OUT has control_test read another, of 1,000 steps say. Each record holds the first state,
 actions, states and rewards after each control step, and the SHA-256 of the last step's picture at 84 and 100 pixels ([3, n, n], RGB), and
 of every 100th step's, with the renderer that drew them. Tasks in which random actions are paid nothing have a second record, `paying`, from a
 state that is paid.
@@ -118,11 +118,12 @@ def main():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for domain, task in TASKS:
+    records = {}
+    for domain, task in sorted(TASKS):
         record = recorded(domain, task, arguments.steps, arguments.seed)
-        (arguments.out / f"{record['task']}.json").write_text(json.dumps(record) + "\n")
+        records[record["task"]] = record
         print(f"{record['task']}: {arguments.steps} steps, return {sum(record['rewards']):.3f}")
+    arguments.out.write_text("{" + ",\n".join(f'"{task}": {json.dumps(record)}' for task, record in records.items()) + "}\n")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "debias/control/egl_context.h"
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
 

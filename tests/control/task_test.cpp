@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/control/tolerance.h"
 #include "debias/core/error.h"
 #include "tests/support/refusals.h"
 

@@ -13,7 +13,7 @@
 #include "debias/core/config.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias::fixture {

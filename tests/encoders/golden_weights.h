@@ -62,8 +62,8 @@ inline void write_weights_file(const std::string& path, const NamedWeights& weig
 
 struct GoldenBackbone {
   explicit GoldenBackbone(const std::string& name) {
-    std::ifstream file(golden_folder("backbones") + "/" + name + ".json");
-    json = nlohmann::ordered_json::parse(file);
+    static const auto all = nlohmann::ordered_json::parse(std::ifstream(golden_folder(".") + "/backbones.json"));
+    json = all.at(name);
     for (const auto& [key, shape] : json.at("keys").items()) {
       weights.emplace_back(key, golden_weight(key, shape.get<std::vector<int64_t>>()));
     }

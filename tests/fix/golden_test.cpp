@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/npy.h"
+#include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
 #include "debias/evaluate/head_preconditioner.h"
 #include "debias/fix/fit_rows.h"
@@ -14,11 +14,12 @@ namespace debias {
 namespace golden_test {
 
 at::Tensor golden(const std::string& name) {
-  const std::string path = golden_folder("fix") + "/" + name + ".npy";
-  const NpyArray array = read_npy(path);
-  if (array.dtype == DType::kInt64) return at::tensor(npy_integers(array, path), at::kLong);
-  const auto type = array.dtype == DType::kFloat32 ? at::kFloat : at::kDouble;
-  return at::from_blob(const_cast<std::byte*>(array.bytes.data()), array.shape, at::TensorOptions(type)).clone().to(at::kDouble);
+  const SafetensorsFile file = SafetensorsFile::open(golden_folder(".") + "/fix.safetensors");
+  const TensorEntry& entry = *file.find(name);
+  const bool is_whole = entry.dtype == DType::kInt64;
+  at::Tensor tensor = at::empty(entry.shape, is_whole ? at::kLong : entry.dtype == DType::kFloat32 ? at::kFloat : at::kDouble);
+  file.read(entry, tensor.data_ptr());
+  return is_whole ? tensor : tensor.to(at::kDouble);
 }
 
 double largest_gap(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tests/golden/make_backbones.py: features of torchvision's and timm's own networks, for weights and images that are a formula.
 
-Needs torch, torchvision and timm. Writes tests/golden/backbones/NAME.json: {"section", "side", "keys": {key: shape}, "features": two rows,
-of which every fourth number}. Element i of the tensor of a key is a hash of i and of the key's bytes, in [-1, 1), scaled by its kind, so that
+Needs torch, torchvision and timm. Writes tests/golden/backbones.json: {name: {"section", "side", "keys": {key: shape}, "features": two rows,
+of which every fourth number}}. Element i of the tensor of a key is a hash of i and of the key's bytes, in [-1, 1), scaled by its kind, so that
 a test makes the same file of weights; image n has the hash of its own key.
 """
 
@@ -15,7 +15,8 @@ import timm
 import torch
 import torchvision
 
-OUT = pathlib.Path(__file__).parent / "backbones"
+OUT = pathlib.Path(__file__).parent / "backbones.json"
+records = {}
 
 
 def hashed(key, count):
@@ -56,8 +57,8 @@ def write(name, section, model, features, side):
     with torch.no_grad():
         rows = features(model, images).double()
     assert torch.isfinite(rows).all() and rows.std(0).max() > 1e-3, name
-    text = json.dumps({"section": section, "side": side, "keys": shapes, "features": [[round(v, 7) for v in row[::4].tolist()] for row in rows]})
-    (OUT / f"{name}.json").write_text(text.replace("], ", "],\n") + "\n")
+    features = [[round(v, 7) for v in row[::4].tolist()] for row in rows]
+    records[name] = {"section": section, "side": side, "keys": shapes, "features": features}
     print(name, rows.shape, rows.abs().mean().item())
 
 
@@ -86,6 +87,8 @@ def main():
         return m.encoder(torch.cat([m.class_token.expand(len(x), -1, -1), x], 1))[:, 0]
 
     write("torchvision_vit_small", "{name: vit_small, size: 48}", model, token, 48)
+    texts = (f'"{name}": {json.dumps(records[name])}'.replace("], ", "],\n") for name in sorted(records))
+    OUT.write_text("{" + ",\n".join(texts) + "}\n")
 
 
 if __name__ == "__main__":

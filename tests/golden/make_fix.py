@@ -1,13 +1,13 @@
-"""Writes the golden numbers of tests/golden/fix; needs numpy, scikit-learn and concept-erasure (0.2.4): python make_fix.py"""
+"""Writes tests/golden/fix.safetensors; needs numpy, safetensors, scikit-learn and concept-erasure (0.2.4): python make_fix.py"""
 import pathlib
 
 import numpy as np
 import torch
 from concept_erasure import LeaceFitter
+from safetensors.numpy import save_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-folder = pathlib.Path(__file__).parent / "fix"
 random = np.random.default_rng(20)
 n, dimensions, classes, biases = 240, 10, 3, 4
 y = random.integers(0, classes, n)
@@ -27,11 +27,14 @@ weights *= n / weights.sum()
 scaler = StandardScaler().fit(x.astype(np.float64))
 head = LogisticRegression(C=0.1, tol=1e-10, max_iter=10000).fit(scaler.transform(x.astype(np.float64)), y, sample_weight=weights)
 
-np.save(folder / "x.npy", x)
-np.save(folder / "labels.npy", y)
-np.save(folder / "biases.npy", b)
-np.save(folder / "leace.npy", np.ascontiguousarray((eraser.proj_left @ eraser.proj_right).numpy()))
-np.save(folder / "leace_mean.npy", eraser.bias.numpy())
-np.save(folder / "head_weight.npy", np.ascontiguousarray(head.coef_))
-np.save(folder / "head_bias.npy", head.intercept_)
+arrays = {
+    "x": x,
+    "labels": y,
+    "biases": b,
+    "leace": np.ascontiguousarray((eraser.proj_left @ eraser.proj_right).numpy()),
+    "leace_mean": eraser.bias.numpy(),
+    "head_weight": np.ascontiguousarray(head.coef_),
+    "head_bias": head.intercept_,
+}
+save_file(arrays, pathlib.Path(__file__).parent / "fix.safetensors")
 print(groups.reshape(classes, biases), np.linalg.matrix_rank(eraser.P.numpy() - np.eye(dimensions)))

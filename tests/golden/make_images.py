@@ -1,4 +1,4 @@
-"""Writes tests/golden/images/: small files of many kinds and what Pillow reads from them, for tests/image/image_golden_test.cpp.
+"""Writes tests/golden/images.tar.gz: small files of many kinds and what Pillow reads from them, for tests/image/image_golden_test.cpp.
 
     python3 -m venv venv && venv/bin/pip install pillow==11.3.0 numpy==2.4.6 && venv/bin/python tests/golden/make_images.py
 
@@ -7,17 +7,19 @@ under "upright" those that carry an orientation once more, as ImageOps.exif_tran
 are put together by hand. One is not read as Pillow's convert does, which makes nearly every pixel of a grey image of 16 bits white: of
 these the high byte is expected.
 """
+import gzip
 import io
 import json
 import pathlib
 import struct
+import tarfile
 import zlib
 
 import numpy as np
 import PIL
 from PIL import Image, ImageOps
 
-OUT = pathlib.Path(__file__).parent / "images"
+OUT = pathlib.Path(__file__).parent / "images.tar.gz"
 HEIGHT, WIDTH = 13, 19  # odd, and no multiple of a JPEG block
 
 
@@ -202,8 +204,15 @@ def make_files():
     return files
 
 
+def write_archive(files):
+    with gzip.GzipFile(OUT, "wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
 def main():
-    OUT.mkdir(exist_ok=True)
     cases, upright, pixels = [], [], []
 
     def add(to, name, image):
@@ -213,16 +222,18 @@ def main():
         to.append({"file": name, "height": read.shape[0], "width": read.shape[1], "offset": sum(part.size for part in pixels)})
         pixels.append(read.reshape(-1))
 
-    for name, data in make_files().items():
-        (OUT / name).write_bytes(data)
-        add(cases, name, Image.open(OUT / name))
-    for case in cases:
-        if case["file"].startswith(("turned", "orientation")):
-            add(upright, case["file"], ImageOps.exif_transpose(Image.open(OUT / case["file"])))
-    np.save(OUT / "pixels.npy", np.concatenate(pixels))
+    files = make_files()
+    for name, data in files.items():
+        add(cases, name, Image.open(io.BytesIO(data)))
+    for name, data in files.items():
+        if name.startswith(("turned", "orientation")):
+            add(upright, name, ImageOps.exif_transpose(Image.open(io.BytesIO(data))))
+    array = io.BytesIO()
+    np.save(array, np.concatenate(pixels))
     made_with = {"pillow": PIL.__version__, "numpy": np.__version__}
     lists = ",\n".join(f'"{key}": [\n' + ",\n".join(map(json.dumps, list_)) + "\n]" for key, list_ in (("cases", cases), ("upright", upright)))
-    (OUT / "cases.json").write_text(f'{{"made_with": {json.dumps(made_with)},\n{lists}}}\n')
+    text = f'{{"made_with": {json.dumps(made_with)},\n{lists}}}\n'
+    write_archive(files | {"pixels.npy": array.getvalue(), "cases.json": text.encode()})
 
 
 main()

@@ -1,5 +1,5 @@
 // The two passes of the blur against plain sums, at widths around those of vectors.
-#include "debias/image/blur_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Colour operations against Pillow's definitions for every colour there is, and several at once against one after the other.
-#include "debias/image/colour_kernels.h"
+#include "debias/image/pixel_kernels.h"
 
 #include <gtest/gtest.h>
 

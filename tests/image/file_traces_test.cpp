@@ -3,7 +3,6 @@
 
 #include "debias/image/exif.h"
 #include "debias/image/file_encoding.h"
-#include "debias/image/jpeg_quantisation.h"
 #include "tests/data/fixture_files.h"
 
 namespace debias {

@@ -1,4 +1,4 @@
-#include "debias/image/gif_encode.h"
+#include "debias/image/image_encode.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/refusals.h"
 

@@ -1,5 +1,5 @@
 // Which files count as images, and hostile files of the formats beside JPEG and PNG (image_decode_test.cpp has those).
-#include "debias/image/image_format.h"
+#include "debias/image/image_decode.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "debias/core/file_bytes.h"
-#include "debias/image/image_decode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"

@@ -11,7 +11,7 @@
 #include "debias/data/readers/image_files.h"
 #include "debias/data/subset.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"

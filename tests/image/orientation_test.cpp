@@ -1,12 +1,11 @@
 // Photographs turned as their camera noted: whole ones and parts, at their own and at reduced sizes, against the formula of each of the
 // eight orientations written out pixel by pixel. Sizes are odd, and no multiples of a block or of a denominator.
-#include "debias/image/orientation.h"
+#include "debias/image/exif.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "debias/data/readers/image_folder.h"
-#include "debias/image/exif.h"
 #include "debias/image/image_decode.h"
 #include "tests/data/fixture_files.h"
 

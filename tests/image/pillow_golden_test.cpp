@@ -1,17 +1,15 @@
 // Pixels against Pillow's own, from tests/golden/views (made by tests/golden/make_views.py).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "debias/core/npy.h"
 #include "debias/image/blur.h"
 #include "debias/image/colour.h"
 #include "debias/image/geometry.h"
-#include "debias/image/resize.h"
+#include "tests/support/golden_folder.h"
 
 namespace debias {
 namespace pillow_golden_test {
@@ -28,20 +26,9 @@ struct Golden {
   }
 };
 
-// ccache may make __FILE__ relative to the build folder, which lies above this program; the working directory may be any.
-std::filesystem::path golden_folder() {
-  namespace fs = std::filesystem;
-  const fs::path here = fs::path(__FILE__).parent_path();
-  for (fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();; folder = folder.parent_path()) {
-    const fs::path candidate = folder / here / ".." / "golden" / "views";
-    if (fs::exists(candidate / "cases.json")) return candidate;
-    if (folder == folder.root_path()) throw std::runtime_error("tests/golden/views is not found above " + here.string());
-  }
-}
-
 const Golden& golden() {
   static const Golden loaded = [] {
-    const std::filesystem::path folder = golden_folder();
+    const std::filesystem::path folder = golden_folder("views");
     Golden result;
     const NpyArray array = read_npy((folder / "pixels.npy").string());
     result.pixels.assign(array.as<uint8_t>().begin(), array.as<uint8_t>().end());

@@ -8,7 +8,6 @@
 #include "debias/image/blur.h"
 #include "debias/image/colour.h"
 #include "debias/image/geometry.h"
-#include "debias/image/resize.h"
 #include "tests/image/test_images.h"
 
 namespace debias {

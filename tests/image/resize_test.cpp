@@ -1,10 +1,9 @@
 // Resized crops against Pillow's definition, at sizes around the widths of vectors and stripes.
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
 
 #include <gtest/gtest.h>
 
 #include "debias/image/colour.h"
-#include "debias/image/geometry.h"
 #include "tests/image/instruction_sets.h"
 #include "tests/image/pillow_definitions.h"
 #include "tests/image/test_images.h"

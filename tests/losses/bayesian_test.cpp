@@ -1,4 +1,5 @@
-#include "debias/losses/bayesian.h"
+#include "debias/core/registry.h"
+#include "debias/losses/weighted.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include <numbers>
 
 #include "debias/core/error.h"
-#include "debias/losses/infonce.h"
+#include "debias/losses/label_free.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/naive_negatives.h"
@@ -344,7 +345,7 @@ TEST(Bayesian, RefusesWhatItCannotDo) {
 
 TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
   const ObjectiveInput input = {.z = random_embeddings(4, 2, 3, 5)};
-  const ObjectiveEntry entry = bayesian_entry();
+  const ObjectiveEntry& entry = find_entry(objective_registry(), "bayesian", "objective");
   const auto place = [&](const char* name) {
     return static_cast<size_t>(std::ranges::find(entry.options, name, &OptionSpec::name) - entry.options.begin());
   };

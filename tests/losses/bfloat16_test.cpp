@@ -6,8 +6,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "debias/kernels/cpu/bf16_panels.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/supcon.h"
+#include "debias/losses/label_free.h"
+#include "debias/losses/over_classes.h"
 #include "debias/losses/two_view.h"
 #include "debias/pairs/pair_sums.h"
 #include "tests/support/embeddings.h"

@@ -1,12 +1,11 @@
 // Bias-balanced cross-entropy with a prior given and one counted from the batch.
-#include "debias/losses/bias_balanced.h"
+#include "debias/losses/logits.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/losses/cross_entropy.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/refusals.h"
 

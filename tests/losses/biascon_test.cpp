@@ -1,12 +1,12 @@
 // BiasCon against golden values (computed independently in double precision, see golden_test.cpp), loops over rows, and at its edges.
-#include "debias/losses/biascon.h"
+#include "debias/losses/bias_pairs.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/losses/supcon.h"
+#include "debias/losses/over_classes.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

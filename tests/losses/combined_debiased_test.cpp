@@ -1,4 +1,4 @@
-#include "debias/losses/combined_debiased.h"
+#include "debias/losses/debiased.h"
 
 #include <gtest/gtest.h>
 

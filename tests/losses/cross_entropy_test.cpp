@@ -1,5 +1,5 @@
 // Cross-entropy on logits, and the checks that all objectives on logits share.
-#include "debias/losses/cross_entropy.h"
+#include "debias/losses/logits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // InfoNCE with a margin against InfoNCE, against loops over rows, and at its edges.
-#include "debias/losses/eps_infonce.h"
+#include "debias/losses/label_free.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/losses/infonce.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

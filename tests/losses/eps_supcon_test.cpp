@@ -1,5 +1,5 @@
 // SupCon with a margin against golden values (computed independently in double precision, see golden_test.cpp), loops over rows, SupCon.
-#include "debias/losses/eps_supcon.h"
+#include "debias/losses/over_classes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,6 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/losses/eps_supinfonce.h"
-#include "debias/losses/supcon.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

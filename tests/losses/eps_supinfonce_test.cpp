@@ -1,6 +1,6 @@
 // All forms against golden values (computed independently in double precision, see golden_test.cpp), against loops over rows, against the
 // released program's arithmetic, and at their edges.
-#include "debias/losses/eps_supinfonce.h"
+#include "debias/losses/over_classes.h"
 #include "debias/pairs/triplet_sums.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/losses/eps_infonce.h"
+#include "debias/losses/label_free.h"
 #include "debias/losses/objective.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"

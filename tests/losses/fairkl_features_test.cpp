@@ -5,8 +5,9 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/losses/bias_pairs.h"
 #include "debias/losses/fairkl.h"
-#include "debias/losses/softcon.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
@@ -49,7 +50,7 @@ TEST(FairKlDefault, TheResultNamesTheModeThatWasComputed) {
 }
 
 TEST(FairKlDefault, OnlyKlIsCautionedAgainst) {
-  const ObjectiveEntry entry = fairkl_entry();
+  const ObjectiveEntry& entry = find_entry(objective_registry(), "fairkl", "objective");
   const auto caution = [&](const std::string& yaml) { return entry.read(parse_yaml(yaml, "term"), {})->caution(); };
   for (const auto& yaml : {"{mode: kl}", "{variant: paper}"}) EXPECT_NE(caution(yaml).find("worse than no regulariser"), std::string::npos);
   for (const auto& yaml : {"{}", "{pooling: anchor}", "{mode: stats}", "{variant: authors}"}) EXPECT_EQ(caution(yaml), "") << yaml;

@@ -1,12 +1,11 @@
 // Generalized cross-entropy between its two ends, and the weighted form that biased networks are trained with.
-#include "debias/losses/generalized_cross_entropy.h"
+#include "debias/losses/logits.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/losses/cross_entropy.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 

@@ -2,10 +2,8 @@
 // anchor has tied cosines; 4 samples, N = 6, mean over 8 anchors. Printed with nine decimals.
 #include <gtest/gtest.h>
 
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/debiased_positives.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/unbiased.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/objective_checks.h"

@@ -1,12 +1,12 @@
-#include "debias/losses/hard_negatives.h"
+#include "debias/losses/weighted.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/infonce.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/naive_negatives.h"

@@ -3,8 +3,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/infonce.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
 #include "debias/losses/objective.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

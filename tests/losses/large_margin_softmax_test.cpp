@@ -1,5 +1,5 @@
 // Large-margin softmax: by hand in the plane, against angles, and what it becomes at its ends.
-#include "debias/losses/large_margin_softmax.h"
+#include "debias/losses/logits.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <numbers>
 
 #include "debias/core/error.h"
-#include "debias/losses/cross_entropy.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"

@@ -5,10 +5,8 @@
 #include <functional>
 #include <numbers>
 
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/debiased_positives.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/unbiased.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 

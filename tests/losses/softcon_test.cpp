@@ -1,14 +1,13 @@
 // SoftCon against BiasCon (its case of one-hot features) and that one's golden value, loops over rows, finite differences, and at its
 // edges.
-#include "debias/losses/softcon.h"
+#include "debias/losses/bias_pairs.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/losses/biascon.h"
-#include "debias/losses/supcon.h"
+#include "debias/losses/over_classes.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

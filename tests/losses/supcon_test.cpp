@@ -1,6 +1,6 @@
 // SupCon against golden values (computed independently in double precision, see golden_test.cpp), against loops over rows, and at its
 // edges.
-#include "debias/losses/supcon.h"
+#include "debias/losses/over_classes.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/losses/infonce.h"
+#include "debias/losses/label_free.h"
 #include "tests/losses/known_batch.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"

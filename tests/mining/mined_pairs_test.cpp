@@ -11,7 +11,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/mining/false_negative_posterior.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 #include "debias/runtime/unit_rows.h"
 #include "tests/support/refusals.h"
 

@@ -9,7 +9,6 @@
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/geometry.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/resize.h"
 
 namespace debias {
 

@@ -1,4 +1,4 @@
-#include "debias/ranks/agreement.h"
+#include "debias/ranks/ranks.h"
 
 #include <gmock/gmock.h>
 

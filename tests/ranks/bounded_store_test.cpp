@@ -1,12 +1,10 @@
 // Of a store that is kept by a process which is stopped: each question ends, and so do the beats.
-#include "debias/ranks/bounded_store.h"
+#include "debias/ranks/store.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
-
-#include "debias/ranks/rank_beats.h"
 
 namespace debias {
 namespace bounded_store_test {

@@ -1,6 +1,6 @@
 // Gathered rows under every registered objective: the loss of each rank is that of one process, and the gradients of the own rows, put
 // together, are its gradient, byte for byte.
-#include "debias/ranks/gather_rows.h"
+#include "debias/ranks/ranks.h"
 
 #include <ATen/ATen.h>
 

@@ -1,5 +1,5 @@
 // Runs whose data are drawn by their own seed, and runs that share one draw.
-#include "debias/report/data_draw.h"
+#include "debias/report/run_column.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "debias/report/evaluated_texts.h"
+#include "debias/report/compared_runs.h"
 
 #include <gmock/gmock.h>
 

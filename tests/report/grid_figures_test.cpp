@@ -1,5 +1,5 @@
 // Curves of a sweep: over its grid, over numbers that stand for variants, against minutes and over the epochs.
-#include "debias/report/sections/grid_figures.h"
+#include "debias/report/sections/comparison_section.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "debias/report/holm.h"
+#include "debias/report/seed_interval.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "debias/report/run_record.h"
+#include "debias/report/sections/evaluation_sections.h"
 #include "debias/report/sections/missing_parts.h"
-#include "debias/report/sections/neighbour_gallery.h"
-#include "debias/report/similarity_history.h"
 #include "tests/report/reports.h"
 #include "tests/report/well_formed.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace seed_interval_test {

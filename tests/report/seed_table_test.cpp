@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "debias/report/sections/grid_figures.h"
+#include "debias/report/sections/comparison_section.h"
 #include "debias/report/sections/run_report.h"
-#include "debias/report/tables/published_numbers.h"
 #include "debias/report/tables/seed_table_text.h"
+#include "debias/report/tables/table_differences.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 #include "tests/report/seed_table_fixture.h"

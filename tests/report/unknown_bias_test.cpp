@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "debias/report/recipe_text.h"
+#include "debias/report/run_column.h"
 #include "debias/report/sections/missing_parts.h"
 #include "tests/report/reports.h"
 #include "tests/report/well_formed.h"

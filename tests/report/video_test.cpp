@@ -1,5 +1,5 @@
 // Videos of agents: what is kept of an episode, and what a page shows of it.
-#include "debias/results/video_record.h"
+#include "debias/results/run_files.h"
 
 #include <gmock/gmock.h>
 

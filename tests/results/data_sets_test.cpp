@@ -1,5 +1,5 @@
 // Whether two runs saw the same images, by what data/sets.json says.
-#include "debias/results/data_sets.h"
+#include "debias/results/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "debias/results/image_marks.h"
+#include "debias/results/predictions.h"
 
 #include <gtest/gtest.h>
 

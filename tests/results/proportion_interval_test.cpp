@@ -1,4 +1,4 @@
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 
 #include <gtest/gtest.h>
 

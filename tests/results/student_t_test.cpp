@@ -1,4 +1,4 @@
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 #include <gtest/gtest.h>
 

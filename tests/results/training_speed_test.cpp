@@ -1,5 +1,5 @@
 // How long training took, by the lines of times.jsonl.
-#include "debias/results/training_speed.h"
+#include "debias/results/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "debias/runs/loss_output.h"
+#include "debias/runs/loss_evaluation.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

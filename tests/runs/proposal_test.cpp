@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"
 #include "tests/runs/trained_run.h"

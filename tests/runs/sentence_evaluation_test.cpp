@@ -10,8 +10,7 @@
 
 #include "debias/results/evaluation_record.h"
 #include "debias/runs/run_evaluation.h"
-#include "debias/runs/sentence_run.h"
-#include "debias/runs/training_evaluation.h"
+#include "debias/runs/training_setup.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"

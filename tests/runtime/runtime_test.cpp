@@ -6,10 +6,8 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/runtime/autocast.h"
-#include "debias/runtime/cuda_driver.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/precision.h"
 #include "debias/runtime/unit_rows.h"
 #include "tests/support/refusals.h"
 

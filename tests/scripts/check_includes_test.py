@@ -46,7 +46,7 @@ class CheckIncludes(unittest.TestCase):
         self.assert_accepted("apps/debias/a.cpp", '#include "debias/train/loop.h"\n#include "apps/debias/verbs.h"\n')
 
     def test_keeps_what_a_build_may_be_without_out_of_the_program(self):
-        include = '#include "debias/agent/agent_metrics.h"\n'
+        include = '#include "debias/agent/agent_plan.h"\n'
         self.assert_refused("apps/debias/metric_text.cpp", include, "apps/debias/metric_text.cpp:1:", "without MuJoCo")
         self.assert_refused("benchmarks/a.cpp", '#include "debias/control/task.h"\n', "without MuJoCo")
         self.assert_accepted("apps/debias/control/agent_runs.cpp", include)

@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/losses/bayesian.h"
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/debiased_positives.h"
-#include "debias/losses/hard_negatives.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/unbiased.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
+#include "debias/losses/weighted.h"
 #include "tests/support/embeddings.h"
 
 namespace debias {

@@ -9,10 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "debias/losses/debiased_negatives.h"
-#include "debias/losses/debiased_positives.h"
-#include "debias/losses/infonce.h"
-#include "debias/losses/unbiased.h"
+#include "debias/losses/debiased.h"
+#include "debias/losses/label_free.h"
 
 namespace debias::naive {
 

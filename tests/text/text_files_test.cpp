@@ -5,10 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "debias/text/corpus_text.h"
-#include "debias/text/sentence_split.h"
+#include "debias/text/characters.h"
 #include "debias/text/sentence_store.h"
-#include "debias/text/text_lines.h"
+#include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"

@@ -9,7 +9,6 @@
 
 #include "debias/core/npy.h"
 #include "debias/text/characters.h"
-#include "debias/text/text_lines.h"
 #include "tests/support/golden_folder.h"
 
 namespace debias {

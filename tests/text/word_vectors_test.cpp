@@ -1,4 +1,4 @@
-#include "debias/text/word_vectors.h"
+#include "debias/text/vocabulary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

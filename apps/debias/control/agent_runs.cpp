@@ -7,14 +7,13 @@
 #include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/results.h"
 #include "apps/debias/training_outcome.h"
-#include "debias/agent/agent_metrics.h"
 #include "debias/agent/agent_plan.h"
 #include "debias/agent/agent_training.h"
 #include "debias/control/task.h"
 #include "debias/core/output_path.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 

@@ -15,10 +15,8 @@
 #include "apps/debias/verbs.h"
 #include "debias/agent/agent_parts.h"
 #include "debias/agent/agent_recipe.h"
-#include "debias/agent/agent_state.h"
 #include "debias/agent/episode_video.h"
-#include "debias/agent/video_writer.h"
-#include "debias/control/mujoco_version.h"
+#include "debias/control/task.h"
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
 #include "debias/core/output_path.h"
@@ -27,7 +25,7 @@
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "debias/control/task.h"
 #include "debias/control/tasks/model_text.h"
-#include "debias/control/tolerance.h"
 
 namespace debias {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "debias/control/mujoco_model.h"
+#include "debias/control/task.h"
 #include "debias/core/philox.h"
 
 namespace debias {

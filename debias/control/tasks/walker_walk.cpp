@@ -1,7 +1,6 @@
 // A planar biped stands up and walks.
 #include "debias/control/task.h"
 #include "debias/control/tasks/model_text.h"
-#include "debias/control/tolerance.h"
 
 namespace debias {
 namespace {

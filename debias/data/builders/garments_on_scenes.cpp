@@ -14,8 +14,8 @@
 #include "debias/data/folder_layout.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/mnist.h"
-#include "debias/image/png_encode.h"
-#include "debias/image/resize.h"
+#include "debias/image/geometry.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

@@ -8,7 +8,7 @@
 #include "debias/core/file_error.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/parallel_blocks.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

@@ -19,8 +19,7 @@
 #include "debias/data/jpeg_encode.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/image/image_decode.h"
-#include "debias/image/image_format.h"
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 
 namespace debias {
 namespace {

@@ -1,4 +1,4 @@
-// Folders of image files (image_format.h): root/[split/]<class>/**/file.
+// Folders of image files (image_decode.h): root/[split/]<class>/**/file.
 //
 // The class index is the rank of the class folder's name in byte-wise order (bytes of a name that is not UTF-8 are written \xe4), files are
 // sorted by path within a class, other files and names that begin with a dot are ignored, extensions count in any case. If

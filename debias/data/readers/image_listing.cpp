@@ -6,7 +6,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/core/folder_walk.h"
-#include "debias/image/image_format.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {

@@ -12,7 +12,7 @@ namespace debias {
 // below.
 std::vector<std::string> list_folders(const std::string& folder);
 
-// Paths, relative to `folder`, of the files with the ending of an image (image_format.h) in it and below it; other files are ignored,
+// Paths, relative to `folder`, of the files with the ending of an image (image_decode.h) in it and below it; other files are ignored,
 // those that look like images added to `unread` where it is given. Links are followed, but no folder is entered twice, nor one between
 // `root` (which holds `folder`) and `folder`, nor `root` or a folder above it: loops of links end. A link to nothing is listed, so that
 // reading it reports it. FileError when a folder cannot be read.

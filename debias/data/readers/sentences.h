@@ -11,7 +11,6 @@
 
 #include "debias/core/config.h"
 #include "debias/data/sample_table.h"
-#include "debias/text/corpus_text.h"
 #include "debias/text/sentence_store.h"
 
 namespace debias {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "debias/core/printable.h"
-#include "debias/image/image_format.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {

@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

@@ -79,7 +79,7 @@ struct Bootstrap {
 // replicates' metrics are taken, interpolated linearly. Cells that min_count leaves out stay out; replicates in which a metric is undefined
 // are left out of its interval; a metric undefined in all, or zero replicates, has none. The minimum over small cells is lower in
 // replicates, so that percentiles can exclude its value: worst_group_acc has the interval of smallest_interval() instead
-// (proportion_interval.h), over its cells. The same for any number of threads.
+// (statistics.h), over its cells. The same for any number of threads.
 std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
                                                                  const Bootstrap& bootstrap);
 

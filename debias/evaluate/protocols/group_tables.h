@@ -7,7 +7,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/evaluate/protocols/group_metrics.h"
-#include "debias/results/prediction_tables.h"
+#include "debias/results/predictions.h"
 
 namespace debias {
 

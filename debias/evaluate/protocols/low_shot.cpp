@@ -13,7 +13,7 @@
 #include "debias/core/philox.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocols/logistic_regression.h"
-#include "debias/results/student_t.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {

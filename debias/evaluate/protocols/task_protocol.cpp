@@ -51,7 +51,7 @@ void add_texts(const SentenceSet& set, std::vector<std::string>& texts) {
   }
 }
 
-// Digest of every text and label in its place. No text holds a zero (text_lines.h).
+// Digest of every text and label in its place. No text holds a zero (characters.h).
 std::string digest_of_set(const SentenceSet& set) {
   Sha256 hash;
   const auto take = [&](const std::string& word) { hash.update(word.c_str(), word.size() + 1); };

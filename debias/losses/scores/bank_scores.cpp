@@ -6,7 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/kernels/bank_scores.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/pairs/dense_sums.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -15,7 +15,7 @@
 
 #include <string>
 
-#include "debias/losses/negatives_estimate.h"
+#include "debias/losses/debiased.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/scored_anchors.h"
 #include "debias/losses/scores.h"

@@ -7,7 +7,7 @@
 //   page.figures({{svg(chart, "loss"), plain("caption")}});
 //
 // A chart is 360 units wide and as high as it needs: it scales to its container, and at the width of a phone its text keeps its size.
-// Colours are CSS custom properties of style_sheet.h, so that light and dark are the style sheet's affair; series differ by marker or dash
+// Colours are CSS custom properties of page.h, so that light and dark are the style sheet's affair; series differ by marker or dash
 // as well. Numbers and names are text. The same chart gives the same bytes.
 #pragma once
 

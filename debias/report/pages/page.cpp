@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "debias/report/pages/style_sheet.h"
+#include <filesystem>
+
+#include "debias/results/json_file.h"
 
 namespace debias {
 namespace {
@@ -86,6 +88,28 @@ std::string Page::html() const {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>"
       "<title>{0}</title>\n<style>\n{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n{2}{3}</main></body></html>\n",
       escaped(title_), style_sheet(), links, body_);
+}
+
+namespace {
+
+constexpr int64_t kLargestThumbnail = 1 << 20;  // bytes
+
+}  // namespace
+
+std::string thumbnail_bytes(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return "";
+  try {
+    std::string bytes = read_text_file(path, kLargestThumbnail);
+    return bytes.starts_with("\x89PNG") ? bytes : "";
+  } catch (const Error&) {
+    return "";  // a folder, say: the page says that it is missing
+  }
+}
+
+Html thumbnail_image(const std::string& bytes, const std::string& alt) {
+  if (bytes.empty()) return element("span", "missing", plain("no image"));
+  return {fmt::format("<img src=\"{}\" alt=\"{}\" loading=\"lazy\"/>", png_data_uri(bytes), escaped(alt))};
 }
 
 }  // namespace debias

@@ -54,4 +54,18 @@ class Page {
   int charts_ = 0;
 };
 
+// The one style sheet of pages and charts: light and dark, from 390 pixels up, and for print.
+//
+// Series colours --s0 to --s9 differ by at least 20 in CIELAB (the first five by 35), also as protanopia, deuteranopia and tritanopia show
+// them, and have a contrast of 3:1 or more to the ground.
+std::string_view style_sheet();
+
+// PNG files in a page.
+
+// The bytes of a thumbnail's file; empty where there is no such file that can be read, or it is not a PNG of at most 1 MiB.
+std::string thumbnail_bytes(const std::string& path);
+
+// <img> of them; of no bytes the words "no image".
+Html thumbnail_image(const std::string& bytes, const std::string& alt);
+
 }  // namespace debias

@@ -1,4 +1,4 @@
-#include "debias/report/pages/style_sheet.h"
+#include "debias/report/pages/page.h"
 
 namespace debias {
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "debias/report/metric_title.h"
-#include "debias/report/prediction_source.h"
+#include "debias/report/run_column.h"
 
 namespace debias {
 namespace {

@@ -1,18 +1,171 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "debias/report/prediction_source.h"
-#include "debias/report/sections/class_tables.h"
+#include "debias/report/run_column.h"
 #include "debias/report/sections/evaluation_figures.h"
-#include "debias/report/sections/group_tables.h"
 #include "debias/report/sections/report_sections.h"
+#include "debias/report/seed_interval.h"
 
 namespace debias {
 namespace {
+
+// Tables of classes: accuracy of each, and which was taken for which.
+
+// Null where there is none.
+const ClassTable* classes_of(const RunRecord& run, const EvaluatedSet& set, const std::string& source) {
+  const ClassTable* found = nullptr;
+  for (const auto& record : run.evaluations) {
+    if (record.data != set.data || record.predictions != source) continue;
+    const auto table = record.classes.find(set.split);
+    if (table == record.classes.end() || table->second.classes.empty()) continue;
+    if (found == nullptr || record.is_of_groups()) found = &table->second;
+  }
+  return found;
+}
+
+double accuracy_of(const ClassTable* table, const std::string& name) {
+  if (table == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  const auto found = std::ranges::find(table->classes, name);
+  return found == table->classes.end() ? std::numeric_limits<double>::quiet_NaN()
+                                       : table->accuracy[static_cast<size_t>(found - table->classes.begin())];
+}
+
+Cell accuracy_cell(const RunColumn& column, const EvaluatedSet& set, const std::string& source, const std::string& name) {
+  std::vector<double> values;
+  for (const RunRecord* run : column.runs) values.push_back(accuracy_of(classes_of(*run, set, source), name));
+  const SeedInterval interval = seed_interval(values);
+  if (std::isnan(interval.mean)) return {plain("–"), "n", ""};
+  Html content = plain(percent_text(interval.mean));
+  if (!std::isnan(interval.half_width)) content += element("span", "small", plain(fmt::format(" ± {:.1f}", 100 * interval.half_width)));
+  return {content, "n", ""};
+}
+
+// The sets of which some run has class tables, test before valid, own data first.
+std::vector<EvaluatedSet> class_sets(const std::vector<RunColumn>& columns) {
+  std::set<std::tuple<std::string, bool, std::string>> found;
+  for (const auto& column : columns) {
+    for (const auto& record : column.shown().evaluations) {
+      for (const auto& [split, table] : record.classes) {
+        if (!table.classes.empty()) found.emplace(record.data, split != "test", split);
+      }
+    }
+  }
+  std::vector<EvaluatedSet> sets;
+  for (const auto& [data, later, split] : found) sets.push_back({data, split});
+  return sets;
+}
+
+// Whose predictions to show of a set: one source that all columns have, a classifier before a probe before kNN; else all that occur.
+std::vector<std::string> class_sources(const std::vector<RunColumn>& columns, const EvaluatedSet& set) {
+  std::vector<std::string> any;
+  for (const auto& [name, title] : kPredictionsOf) {
+    const std::string source(name);
+    const auto has = [&](const RunColumn& column) { return classes_of(column.shown(), set, source) != nullptr; };
+    if (std::ranges::all_of(columns, has)) return {source};
+    if (std::ranges::any_of(columns, has)) any.push_back(source);
+  }
+  return any;
+}
+
+// Accuracy by class, a column of the table for each of `columns`; of several seeds the mean, with half of its interval.
+Table class_table(const std::vector<RunColumn>& columns, const EvaluatedSet& set, const std::string& source) {
+  Table table;
+  table.caption = fmt::format("Accuracy by class, {}; predictions by {}", set.title(), source_title(source));
+  table.css_class = "numbers";
+  table.head = {{plain("class"), "", ""}, {plain("images"), "n", ""}};
+  std::vector<std::string> classes;
+  std::vector<int64_t> counts;
+  for (const auto& column : columns) {
+    table.head.push_back({plain(column.title()), "n", ""});
+    const ClassTable* of_run = classes_of(column.shown(), set, source);
+    for (size_t c = 0; of_run != nullptr && c < of_run->classes.size(); ++c) {
+      if (std::ranges::find(classes, of_run->classes[c]) != classes.end()) continue;
+      classes.push_back(of_run->classes[c]);
+      counts.push_back(of_run->count[c]);
+    }
+  }
+  for (size_t c = 0; c < classes.size(); ++c) {
+    Row row{{{plain(classes[c]), "", ""}, {plain(fmt::format("{}", counts[c])), "n", ""}}, false};
+    for (const auto& column : columns) row.cells.push_back(accuracy_cell(column, set, source, classes[c]));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Of a run that has one.
+Table confusion_matrix(const ClassTable& classes, const std::string& caption) {
+  Table table;
+  table.caption = caption;
+  table.css_class = "heat";
+  table.head.push_back({plain("label \\ predicted"), "", ""});
+  for (const auto& name : classes.classes) table.head.push_back({plain(name), "", ""});
+  for (size_t label = 0; label < classes.classes.size(); ++label) {
+    Row row{{{plain(classes.classes[label]), "", ""}}, false};
+    const auto images = static_cast<double>(std::max<int64_t>(1, classes.count[label]));
+    for (size_t predicted = 0; predicted < classes.classes.size(); ++predicted) {
+      const int64_t count = classes.confusion[label][predicted];
+      row.cells.push_back({plain(fmt::format("{}", count)), label == predicted ? "own" : "",
+                           fmt::format("--v:{:.3f}", static_cast<double>(count) / images)});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Tables of groups: accuracy by class and bias label, and rates by bias label.
+Cell share_cell(double share) {
+  if (std::isnan(share)) return {plain("–"), "", "--v:0"};
+  return {plain(fmt::format("{:.1f}", 100 * share)), "", fmt::format("--v:{:.3f}", share)};
+}
+
+// Accuracy of each group, above the number of its images.
+Table group_table(const EvaluationRecord& record, const EvaluatedSet& set, const std::string& caption) {
+  const GroupTable& groups = record.groups.at(set.split);
+  const bool has_own = record.metric(set.split + ".aligned_acc") != nullptr;
+  const double* worst = record.metric(set.split + ".worst_group_acc");
+  Table table;
+  table.caption = caption;
+  table.css_class = "heat";
+  table.head.push_back({plain("label \\ bias"), "", ""});
+  for (const auto& bias : groups.biases) table.head.push_back({plain(bias), "", ""});
+  for (size_t y = 0; y < groups.labels.size(); ++y) {
+    Row row;
+    row.cells.push_back({plain(groups.labels[y]), "", ""});
+    for (size_t b = 0; b < groups.biases.size(); ++b) {
+      const double accuracy = groups.accuracy[y][b];
+      Cell cell = share_cell(accuracy);
+      if (!std::isnan(accuracy)) cell.content += element("span", "small", plain(fmt::format("{}", groups.count[y][b])));
+      if (has_own && record.is_aligned(groups, y, b).value_or(false)) cell.css_class = "own";
+      if (worst != nullptr && accuracy == *worst) cell.css_class = "least";
+      row.cells.push_back(std::move(cell));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// By bias label: images, error rate, and the selection rate of each class.
+Table rates_table(const GroupTable& groups, const std::string& caption) {
+  Table table;
+  table.caption = caption;
+  table.css_class = "heat";
+  for (const char* head : {"bias", "images", "errors"}) table.head.push_back({plain(head), "", ""});
+  for (const auto& label : groups.labels) table.head.push_back({plain("as " + label), "", ""});
+  for (const auto& rates : groups.rates) {
+    Row row{{{plain(rates.bias), "", ""}, {plain(fmt::format("{}", rates.count)), "", "--v:0"}, share_cell(rates.error_rate)}, false};
+    for (const double rate : rates.selection_rate) row.cells.push_back(share_cell(rate));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
 
 constexpr size_t kFoldedCells = 150, kFoldedRuns = 4;
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "debias/results/nearest_sentences.h"
+#include "debias/results/run_files.h"
 
 namespace debias {
 namespace {

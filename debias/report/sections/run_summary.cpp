@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/report/effect_size.h"
-#include "debias/report/recipe_text.h"
+#include "debias/report/run_column.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/sections/run_report.h"
 #include "debias/report/sections/verdict.h"
-#include "debias/report/sections/verdict_note.h"
+#include "debias/report/seed_interval.h"
 #include "debias/report/tables/number_text.h"
 
 namespace debias {

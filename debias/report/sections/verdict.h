@@ -5,16 +5,68 @@
 // the group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "debias/report/sections/next_step.h"
-#include "debias/report/sections/shortcut_facts.h"
+#include "debias/report/run_column.h"
+#include "debias/report/sections/report_sections.h"
 #include "debias/report/tables/key_numbers.h"
 
 namespace debias {
+
+// Next step after a report: one command that works on the runs as they are, and how long it takes.
+struct NextStep {
+  std::string command;                                        // empty: nothing follows
+  std::string why;                                            // what it adds, a clause: "an interval over seeds"
+  double minutes = std::numeric_limits<double>::quiet_NaN();  // estimated from the run's own training time; NaN: not known
+};
+
+// "Next, for an interval over seeds: debias train ... (about 12 minutes)"; empty without a command.
+std::string step_words(const NextStep& step);
+// The part of it before and after the command.
+std::string step_head(const NextStep& step);
+std::string step_time(const NextStep& step);  // " (about 12 minutes)"; "" where it is not known
+
+// Three seeds of the run's recipe, in a new folder beside it; beside the group of seeds or the sweep that it lies in, if there is one.
+NextStep train_more_seeds(const RunColumn& column);
+
+// Protocols on the run's own images. The time is that of one epoch, which is more than one pass over them takes.
+NextStep evaluate_protocols(const RunRecord& run, const std::string& protocols, const std::string& why);
+
+// Groups by bias labels from a file, where the data have none.
+NextStep give_bias_values(const RunRecord& run);
+
+// Both after another; empty where either is.
+NextStep both_steps(const NextStep& first, const NextStep& second);
+
+// Facts on a run's shortcut from its files: which bias label is aligned with which class, the worst group, and signs of a shortcut if no
+// bias label is known.
+
+// " The shortcut: bias label red belongs to class cat, blue with dog."; "" if the alignment is unknown.
+std::string shortcut_words(const EvaluationRecord& groups);
+
+struct WorstGroup {
+  std::string label, bias;
+  double accuracy = 0;  // the mean over the seeds
+  int64_t images = 0;   // evaluated, of one seed
+};
+// The group of class and bias label with the lowest accuracy, of those with an image; none without a group table.
+std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string& split);
+std::string worst_group_words(const WorstGroup& group);
+
+// Training images classified far better than test images (0.3 and more): the training images share something that the test images lack.
+// Held-out training images, if there are some, distinguish a shortcut from overfitting.
+struct GeneralisationGap {
+  double train = 0, test = 0;
+  std::optional<double> held_out;  // `valid`, accuracy
+
+  bool is_overfitting() const { return held_out && train - *held_out > *held_out - test; }
+};
+std::optional<GeneralisationGap> generalisation_gap(const RunColumn& column);
+std::string gap_sign_words(const GeneralisationGap& gap);
 
 enum class Finding {
   kUsed,           // G is above 0, and by more than 5 points at its most
@@ -73,5 +125,10 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
 const char* finding_name(Finding finding);
 const char* comparison_name(Comparison comparison);  // "better", "better_on_images", "alike", "too_few_seeds", "not_comparable"
 const char* coverage_name(Coverage coverage);        // "", "images", "images_paired", "seeds"
+
+// Note on all verdicts of a report together.
+
+// Whole sentences on the number of comparisons and on seeds that share one draw of the data; "" where there is nothing to say.
+std::string verdict_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons);
 
 }  // namespace debias

@@ -10,9 +10,7 @@
 #include <tuple>
 
 #include "debias/data/dataset_registry.h"
-#include "debias/report/column_difference.h"
-#include "debias/report/data_draw.h"
-#include "debias/report/prediction_source.h"
+#include "debias/report/run_column.h"
 #include "debias/report/tables/table_likeness.h"
 
 namespace debias {

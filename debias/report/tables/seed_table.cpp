@@ -9,9 +9,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/report/evaluated_texts.h"
+#include "debias/report/compared_runs.h"
 #include "debias/report/metric_title.h"
-#include "debias/report/tables/published_numbers.h"
 #include "debias/report/tables/table_differences.h"
 #include "debias/report/tables/table_likeness.h"
 

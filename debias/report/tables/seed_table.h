@@ -69,7 +69,7 @@ struct TableDifference {
   size_t a = 0, b = 0;    // rows
   SeedInterval interval;  // a - b; n: seeds that both have, where it is paired
   bool paired = false;
-  double p_holm = std::numeric_limits<double>::quiet_NaN();  // adjusted over the list that it is in (holm.h)
+  double p_holm = std::numeric_limits<double>::quiet_NaN();  // adjusted over the list that it is in (seed_interval.h)
   std::optional<PublishedDifference> published = {};         // none: of a side nothing is published, or of another epoch
 };
 

@@ -14,7 +14,7 @@
 #include "debias/core/flattened.h"
 #include "debias/core/training_keys.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/report/data_draw.h"
+#include "debias/report/run_column.h"
 
 namespace debias {
 namespace {

@@ -16,8 +16,8 @@ struct ShownNumber {
 };
 
 // Throws a usage error if two of the runs were evaluated on other data, or trained on another data set: their numbers measure different
-// things. So do numbers that depend on the batch (evaluated_batch) and have another. Data are compared by their fingerprints (data_sets.h),
-// without these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
+// things. So do numbers that depend on the batch (evaluated_batch) and have another. Data are compared by their fingerprints (run_files.h),
+// without these by the recipe; those that follow the run's seed only between runs of one seed (run_column.h).
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
 
 // A usage error where two runs of a row, which have the metric, saw other images in training, differ in an option that the numbers depend

@@ -5,7 +5,7 @@
 #include "debias/encoders/folded_convolution.h"
 #include "debias/loader/feature_batches.h"
 #include "debias/loader/loader.h"
-#include "debias/runtime/autocast.h"
+#include "debias/runtime/precision.h"
 #include "debias/train/methods/image_batches.h"
 #include "debias/train/methods/sampling.h"
 #include "debias/train/recipe/recipe.h"

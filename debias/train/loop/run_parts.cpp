@@ -11,7 +11,7 @@
 #include "debias/data/dataset.h"
 #include "debias/loader/ahead_batches.h"
 #include "debias/optim/optimizer.h"
-#include "debias/runtime/threads.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

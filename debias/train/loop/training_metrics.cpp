@@ -1,6 +1,6 @@
 #include "debias/train/loop/training_metrics.h"
 
-#include "debias/results/training_speed.h"
+#include "debias/results/run_files.h"
 #include "debias/train/methods/diagnostics.h"
 #include "debias/train/methods/method.h"
 

@@ -11,8 +11,8 @@
 #include "debias/loader/batch.h"
 #include "debias/losses/joined_results.h"
 #include "debias/losses/scores.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/runtime/upload.h"
 #include "debias/train/methods/keyed_terms.h"
 #include "debias/train/methods/memory_bank.h"
 

@@ -12,8 +12,8 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/runtime/upload.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "debias/encoders/state.h"
-#include "debias/runtime/autocast.h"
+#include "debias/runtime/precision.h"
 #include "debias/train/methods/method.h"
 
 namespace debias {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/batchnorm.h>
 
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "debias/core/philox.h"
-#include "debias/runtime/upload.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 

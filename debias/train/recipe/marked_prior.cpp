@@ -6,7 +6,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/data/readers/csv_file.h"
-#include "debias/results/proportion_interval.h"
+#include "debias/results/statistics.h"
 #include "debias/train/recipe/distinct_marks.h"
 
 namespace debias {

@@ -6,7 +6,7 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
-#include "debias/results/data_sets.h"
+#include "debias/results/run_files.h"
 #include "debias/train/state/training_state.h"
 
 namespace debias {

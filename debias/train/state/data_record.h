@@ -1,5 +1,5 @@
 // Record of a run's data sets: fingerprints in each checkpoint, and beside them the listings (RUN/data/SPLIT.listing.gz) by which
-// differences are named image by image, and data/sets.json (debias/results/data_sets.h), by which runs are compared.
+// differences are named image by image, and data/sets.json (debias/results/run_files.h), by which runs are compared.
 #pragma once
 
 #include <nlohmann/json.hpp>

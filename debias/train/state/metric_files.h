@@ -1,4 +1,4 @@
-// The metric files of a run: metrics.jsonl (step and epoch lines), metrics.csv (epoch lines), times.jsonl (results/training_speed.h),
+// The metric files of a run: metrics.jsonl (step and epoch lines), metrics.csv (epoch lines), times.jsonl (results/run_files.h),
 // TensorBoard events.
 //
 // The first two hold no wall-clock times, so that a resumed run writes the same bytes; metrics.csv is a function of metrics.jsonl.
@@ -13,7 +13,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
-#include "debias/results/training_speed.h"
+#include "debias/results/run_files.h"
 #include "debias/train/state/tensorboard.h"
 
 namespace debias {

@@ -11,7 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
 #include "debias/core/training_keys.h"
-#include "debias/ranks/agreement.h"
+#include "debias/ranks/ranks.h"
 #include "debias/train/state/run_folder.h"
 
 namespace debias {

@@ -20,7 +20,7 @@
 #include "debias/core/training_keys.h"
 #include "debias/encoders/encoder.h"
 #include "debias/optim/optimizer.h"
-#include "debias/results/training_speed.h"
+#include "debias/results/run_files.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {

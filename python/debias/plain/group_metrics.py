@@ -145,7 +145,7 @@ def _tails(level):
 
 
 def _smallest(shares, level):
-    """The interval of the smallest share: Wilson's of all (right, count), at once at `level` (debias/results/proportion_interval.h)."""
+    """The interval of the smallest share: Wilson's of all (right, count), at once at `level` (debias/results/statistics.h)."""
     z = statistics.NormalDist().inv_cdf((1 + level ** (1 / len(shares))) / 2)
     ends = []
     for right, n in shares:

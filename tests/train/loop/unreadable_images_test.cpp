@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "debias/image/png_encode.h"
+#include "debias/image/image_encode.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"

@@ -5,7 +5,7 @@
 
 #include "debias/data/builders/corruptions/corruption_kinds.h"
 #include "debias/data/jpeg_encode.h"
-#include "debias/image/jpeg_decode.h"
+#include "debias/image/decoders.h"
 
 namespace debias::corruptions {
 namespace {

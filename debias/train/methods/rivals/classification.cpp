@@ -10,7 +10,7 @@
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/anchor_losses.h"
-#include "debias/losses/cross_entropy.h"
+#include "debias/losses/logits.h"
 
 namespace debias {
 namespace {

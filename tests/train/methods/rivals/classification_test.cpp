@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "debias/encoders/state.h"
-#include "debias/losses/generalized_cross_entropy.h"
+#include "debias/losses/logits.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
 #include "tests/train/methods/rivals/biased_recipe.h"

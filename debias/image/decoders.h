@@ -1,0 +1,32 @@
+// The decoders of image_decode.h, one a format, each in a source of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "debias/image/image.h"
+
+namespace debias {
+
+// The region that `choose` gives, pixel for pixel as in the whole image; reduced ones by libjpeg's scaled inverse DCT. Files of several
+// scans (progressive ones) are decoded whole, at the denominator that was requested. A file without its end is rejected whatever is needed
+// of it; other damage is ignored below the region, and where it costs no more than pixels beside it.
+PartialImage decode_jpeg(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose);
+Image decode_png(std::span<const uint8_t> bytes, const std::string& path);
+Image decode_webp(std::span<const uint8_t> bytes, const std::string& path);
+Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path);
+Image decode_bmp(std::span<const uint8_t> bytes, const std::string& path);
+Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path);
+
+// Printing inks to light, as Pillow converts them.
+
+// A channel of RGB from the ink that takes it away and what black leaves (255 - K): white - ink * white / 255, the product rounded as in
+// Pillow's MULDIV255.
+inline uint8_t light_of_ink(int ink, int white) {
+  const int product = ink * white + 128;
+  return static_cast<uint8_t>(std::max(0, white - (((product >> 8) + product) >> 8)));
+}
+
+}  // namespace debias
