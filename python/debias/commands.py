@@ -202,9 +202,10 @@ def _audited(source: Any, csv: Optional[_Path], key: Optional[str], label: Optio
 
 
 def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Path] = None, key: Optional[str] = None, label: Optional[str] = None,
-          columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0, out: Optional[_Path] = None,
-          accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
-    """Reports which properties of images, files or columns predict the class, as `debias audit` does.
+          columns: Optional[Sequence[str]] = None, group: Union[str, Sequence[str], None] = None, split: Optional[str] = None, seed: int = 0,
+          expect: Union[str, Sequence[str]] = (), out: Optional[_Path] = None, accept: Optional[str] = None, bias_out: Optional[_Path] = None,
+          progress: Progress = False) -> Audit:
+    """Reports which properties of images, files or columns go with the class, as `debias audit` does.
 
     Args:
         source: a folder of class folders, a FeatureTable (its columns and directions are audited), or a file for `FeatureTable.load`.
@@ -212,8 +213,10 @@ def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Pat
         label: column with the class, for a table or a file; by default the table's labels.
         labels: CSV with the column path, for a folder of images.
         columns: columns to audit; by default all.
+        group: columns that name what belongs together, such as bursts or patients; by default they are looked for.
         split: split to audit; by default train.
-        out: HTML page to write, with heat map and contact sheets.
+        expect: properties that are legitimate; they are reported, but not as alarms.
+        out: HTML page to write, with images that have each property and images that have not.
         accept, bias_out: a candidate, and the CSV that its values are written to as bias labels.
     """
     words = ["--seed", str(seed)]
@@ -224,6 +227,10 @@ def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Pat
         words += ["--labels", _path("audit", "labels", labels)]
     if columns is not None:
         words += ["--columns", ",".join([columns] if isinstance(columns, str) else columns)]
+    if group is not None:
+        words += ["--group", ",".join([group] if isinstance(group, str) else group)]
+    for name in [expect] if isinstance(expect, str) else expect:
+        words += ["--expect", name]
     for name, value in (("--split", split), ("--accept", accept), ("--bias-out", None if bias_out is None else os.fspath(bias_out))):
         words += [name, value] if value is not None else []
     with _source_words("audit", source, with_bias=False) as own, _page(out) as page:

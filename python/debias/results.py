@@ -103,8 +103,9 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A property that may be a shortcut. `accuracy` is the balanced accuracy of predicting the class from it. `chance` is that of a constant,
-    `reference` that of a legitimate feature. `verdict` is shortcut, predictive or none."""
+    """A property and how it goes with a class. `value` is on a share `in_class` of the groups of the class `label`, and on `elsewhere` of the
+    others'. `effect` is what goes beyond permuted labels (0: chance, 1: the class alone, whole), `p_adjusted` is adjusted for all properties.
+    `verdict` is shortcut, look or none; `with_it` names properties that add nothing to this one; `expected` ones were declared legitimate."""
 
     name: str
     kind: str
