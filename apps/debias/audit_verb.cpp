@@ -14,10 +14,8 @@
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/home_path.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/process/terminal.h"
 
 namespace debias {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "debias/audit/column_values.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/column_values.h"

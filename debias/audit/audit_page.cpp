@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/shown_names.h"
 #include "debias/image/geometry.h"

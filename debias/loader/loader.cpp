@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/data/data_stream.h"
 #include "debias/loader/image_reader.h"

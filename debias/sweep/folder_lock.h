@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "debias/core/descriptor.h"
+#include "debias/core/input_file.h"
 
 namespace debias {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "debias/core/recipe_kind.h"
+#include "debias/core/recipe_keys.h"
 
 namespace debias {
 namespace {

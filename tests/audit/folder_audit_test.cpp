@@ -16,7 +16,7 @@
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
 #include "debias/core/error.h"
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/philox.h"
 #include "debias/data/builders/planted_folder.h"
 #include "debias/data/jpeg_encode.h"

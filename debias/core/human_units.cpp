@@ -1,11 +1,27 @@
-#include "debias/core/byte_size.h"
+#include "debias/core/human_units.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 
 #include "debias/core/config.h"
 #include "debias/core/error.h"
 
 namespace debias {
+
+std::string duration_text(double seconds) {
+  if (seconds < 120) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string clock_text(double seconds) {
+  constexpr double kMost = 1e12;
+  const auto whole = std::isfinite(seconds) && seconds > 0 ? static_cast<int64_t>(std::fmin(seconds, kMost) + 0.5) : int64_t{0};
+  return whole < 3600 ? fmt::format("{}:{:02d}", whole / 60, whole % 60)
+                      : fmt::format("{}:{:02d}:{:02d}", whole / 3600, whole / 60 % 60, whole % 60);
+}
 
 int64_t parse_byte_size(const std::string& text, const std::string& what) {
   static const std::map<std::string, double> kUnits = {{"", 1},     {"B", 1},        {"KB", 1e3},        {"kB", 1e3},          {"MB", 1e6},
