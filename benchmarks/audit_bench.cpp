@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "debias/audit/audit_folder.h"
+#include "debias/audit/balanced_accuracy.h"
 #include "debias/audit/permutation_test.h"
-#include "debias/audit/picture_table.h"
-#include "debias/audit/whitening.h"
 #include "debias/core/philox.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/blur.h"

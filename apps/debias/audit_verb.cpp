@@ -9,7 +9,6 @@
 #include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
-#include "debias/audit/audit_commands.h"
 #include "debias/audit/audit_page.h"
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"

@@ -21,7 +21,7 @@
 
 #include "debias/audit/candidate.h"
 #include "debias/audit/file_facts.h"
-#include "debias/audit/held_out_values.h"
+#include "debias/audit/permutation_test.h"
 #include "debias/audit/picture_features.h"
 #include "debias/core/progress.h"
 
@@ -57,7 +57,7 @@ struct AuditFinding {
   std::string follows_from;          // the shortcut that explains this one; the verdict is then kPredictive
   bool names_classes = false;        // the label under another name; the verdict is then kPredictive
   bool assignable = false;           // it can give bias labels: not a global property, and certain for at least half of the images
-  double confident_share = 0;        // share of images whose value is certain (held_out_values.h); 0 for global properties
+  double confident_share = 0;        // share of images whose value is certain (permutation_test.h); 0 for global properties
   std::vector<HeldOutValue> values;  // one per row; empty unless assignable
 };
 
@@ -78,7 +78,7 @@ std::string note_of(const AuditFinding& finding);
 // Shortcuts that this audit cannot detect, in words: of the kinds that were searched, and kinds that were not searched.
 std::vector<std::string> not_detectable(const AuditResult& result);
 
-// Requires at least two classes, each with rows outside every fold; audit_sample.h ensures this.
+// Requires at least two classes, each with rows outside every fold; folder_audit.h ensures this.
 AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -2,13 +2,38 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "debias/audit/audit.h"
-#include "debias/audit/picture_table.h"
+#include "debias/audit/file_facts.h"
+#include "debias/audit/picture_features.h"
+#include "debias/core/progress.h"
+#include "debias/data/data_check.h"
+#include "debias/image/image.h"
 
 namespace debias {
+
+// The images of an audit, read once.
+struct PictureFile {
+  std::string path;    // path of the file
+  std::string source;  // name in the data set
+  std::string name;    // below the folder of its class
+};
+
+struct PictureTable {
+  std::vector<PictureFeatures> pictures;
+  std::vector<FileFacts> files;
+  std::vector<int64_t> index;  // indices into the requested files, without unreadable ones
+  std::vector<BadFile> bad;    // the unreadable files
+};
+
+// Decodes every file, large JPEGs at a reduced size plus their middle at full size, on all cores.
+PictureTable read_pictures(std::span<const PictureFile> files, Progress& progress);
+
+// For a page: rotated upright, resized to a square of `side` pixels.
+Image read_thumbnail(const PictureFile& file, int side);
 
 struct AuditFolderOptions {
   std::string folder;
@@ -35,7 +60,7 @@ struct AuditFolder {
   std::vector<std::string> remarks;  // one line each: what was left out and why
 };
 
-// Labels come from the CSV's column `label` if it has one (column_values.h), else from the class folders. Images without a label or a row,
+// Labels come from the CSV's column `label` if it has one (candidate.h), else from the class folders. Images without a label or a row,
 // and rows without a file, are counted in remarks. A CSV with a column `split` selects the rows of
 // `split` ("train" if that is empty). Throws the data errors of find_layout, image_folder and rows_of_images, a data error if no image has
 // a row, and a usage error for a column that the CSV does not have.

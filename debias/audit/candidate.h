@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,7 +32,7 @@ struct ImagePlace {
   double x = 0, y = 0, width = 1, height = 1;
 };
 
-// D real values per image, whitened (whitening.h): by row for sums, by dimension for scores.
+// D real values per image, whitened (balanced_accuracy.h): by row for sums, by dimension for scores.
 struct VectorFeatures {
   int64_t rows = 0, dimensions = 0;
   std::vector<float> by_row;        // [rows, D]
@@ -61,5 +62,24 @@ struct Candidate {
   // Many values of the whole image, which show most marks of other kinds too.
   bool is_broad() const { return std::holds_alternative<TextureProperty>(property); }
 };
+
+// Converts texts and numbers to categories, so that one classifier handles names, sizes and measurements.
+
+// Each text with at least kLeastRows rows is a category; all others form one more. The empty text is treated like any other.
+constexpr int64_t kLeastRows = 5;
+CategoryFeatures text_categories(const std::vector<std::string>& texts);
+
+// Up to 32 distinct numbers are categories, as for texts. More are divided into 16 quantile ranges, or fewer if a range
+// would have less than 10 rows. NaN is a category of its own. Equal numbers share a category.
+CategoryFeatures number_categories(std::span<const double> numbers);
+
+// Converts columns of a CSV to candidates.
+
+// Numbers if every known value is one, texts otherwise. Integers that occur kLeastRows times on average are texts
+// too, because they number sites or devices. An empty value and a word for a missing one (is_missing_word) are unknown.
+CategoryFeatures column_categories(const std::vector<std::string>& values);
+
+// Why a column cannot be a candidate: it has a single value, or nearly every row has its own; empty if it can.
+std::string unusable_column(const std::vector<std::string>& values);
 
 }  // namespace debias

@@ -7,12 +7,9 @@
 #include <set>
 #include <span>
 
-#include "debias/audit/categories.h"
-#include "debias/audit/column_values.h"
-#include "debias/audit/patch_words.h"
-#include "debias/audit/principal_directions.h"
-#include "debias/audit/small_k_means.h"
-#include "debias/audit/whitening.h"
+#include "debias/audit/balanced_accuracy.h"
+#include "debias/audit/candidate.h"
+#include "debias/audit/clusters.h"
 #include "debias/core/philox.h"
 
 namespace debias {

@@ -24,7 +24,7 @@ struct ExcessInput {
   double layout = 0.5;         // of mean colours by place
   double middle = 0.5;         // of the middle of the image
   double weakest_side = 0.5;   // the minimum over the border's sides, because a frame predicts the class on each
-  double patch_certainty = 0;  // share of images whose value by patches is certain (held_out_values.h)
+  double patch_certainty = 0;  // share of images whose value by patches is certain (permutation_test.h)
   double embeddings = 0.5;     // of the principal components together
   double noise = 0;            // 95th percentile of the best candidate's excess over chance, without any association
 };

@@ -38,4 +38,19 @@ struct LabelledRows {
 PermutationTest permutation_test(int64_t candidates, const std::function<CandidateFeatures(int64_t)>& features, const LabelledRows& rows,
                                  uint64_t seed, Progress& progress = Progress::silent());
 
+// Bias labels: for each row, the class that the candidate alone predicts, by a classifier that was not fitted to the row.
+struct HeldOutValue {
+  int32_t value = 0;       // the class
+  double confidence = 0;   // its posterior probability under equal priors
+  bool confident = false;  // vectors: at least 0.9; categories: 0.75, because only their class is estimated
+};
+
+// Vectors: linear discriminant analysis with the covariance within classes. Categories: n(c, value) / n(c), normalised.
+std::vector<HeldOutValue> held_out_values(const CandidateFeatures& features, const LabelledRows& rows);
+
+// The values of the rows of `features` after the labelled ones, by the same classifier, fitted to all labelled rows.
+std::vector<HeldOutValue> predicted_values(const CandidateFeatures& features, const LabelledRows& rows);
+
+double confident_share(const std::vector<HeldOutValue>& values);
+
 }  // namespace debias

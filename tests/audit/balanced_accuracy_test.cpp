@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "debias/audit/whitening.h"
 #include "debias/core/philox.h"
 
 namespace debias {

@@ -1,6 +1,6 @@
 // Audits of feature tables: columns as candidates, directions as signs at most.
-#include "debias/audit/table_audit.h"
-#include "debias/audit/column_values.h"
+#include "debias/audit/candidate.h"
+#include "debias/audit/folder_audit.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "debias/audit/bias_file.h"
-#include "debias/audit/column_values.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "tests/support/refusals.h"

@@ -1,4 +1,4 @@
-// k-means clusters of points of a few dimensions, from k-means++ seeds (Arthur and Vassilvitskii, 2007).
+// What the features of all images have in common: their clusters, the words of their patches, and the directions in which they vary.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,12 @@
 #include <limits>
 #include <vector>
 
+#include "debias/audit/picture_features.h"
 #include "debias/core/philox.h"
 
 namespace debias {
 
+// k-means clusters of points of a few dimensions, from k-means++ seeds (Arthur and Vassilvitskii, 2007).
 template <size_t kDimensions>
 using SmallPoint = std::array<float, kDimensions>;
 
@@ -78,5 +80,29 @@ std::vector<SmallPoint<kDimensions>> cluster_centres(const std::vector<SmallPoin
   for (int i = 0; i < iterations; ++i) improve_centres(centres, points);
   return centres;
 }
+
+// A bag of visual words: the content of an image's patches, regardless of their place.
+//
+// A patch is a square of an eighth of the image's width, at 15 x 15 places that overlap by half. Its features are the mean and the standard
+// deviation of its colours. k-means makes kWords words of a sample of patches. The features of an image are the square roots of its words'
+// shares.
+constexpr int64_t kWords = 128;
+
+class PatchWords {
+ public:
+  PatchWords(const std::vector<PictureFeatures>& pictures, uint64_t seed);
+
+  std::vector<float> histogram(const PictureFeatures& picture) const;  // [kWords]
+
+ private:
+  std::vector<CellColour> words_;
+};
+
+// The directions in which a table of features varies most.
+constexpr int64_t kDirections = 16;
+
+// `values` [rows, D]. Returns the projections of the centred rows on the first min(kDirections, D) principal components, [rows,
+// directions], by subspace iteration. Labels are not used, so permuting them does not change the directions.
+std::vector<float> principal_projections(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed);
 
 }  // namespace debias
