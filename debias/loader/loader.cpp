@@ -19,8 +19,7 @@
 #include "debias/core/error.h"
 #include "debias/data/data_stream.h"
 #include "debias/loader/image_reader.h"
-#include "debias/loader/other_class.h"
-#include "debias/loader/planned_views.h"
+#include "debias/loader/loader_options.h"
 
 namespace debias {
 namespace {

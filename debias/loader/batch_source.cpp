@@ -1,11 +1,18 @@
-#include "debias/loader/feature_batches.h"
+#include "debias/loader/batch_source.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <utility>
+#include <stdexcept>
 
 namespace debias {
+
+const at::Tensor& Batch::input(std::string_view name) const {
+  for (const auto& [given, tensor] : inputs) {
+    if (given == name) return tensor;
+  }
+  throw std::logic_error("a batch without '" + std::string(name) + "'");
+}
 
 FeatureBatches::FeatureBatches(std::shared_ptr<const SampleTable> samples, at::Tensor features, std::shared_ptr<const Sampler> sampler,
                                const FeatureBatchOptions& options)
