@@ -1,4 +1,3 @@
-// Common options of SGD and LARS: a running sum of gradients.
 #pragma once
 
 #include <string>
@@ -7,6 +6,7 @@
 
 namespace debias {
 
+// Common options of SGD and LARS: a running sum of gradients.
 class MomentumOptions {
  public:
   DEBIAS_OPTION(MomentumOptions, double, learning_rate, 0.1)
