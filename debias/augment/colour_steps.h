@@ -1,4 +1,3 @@
-// The draws of torchvision's ColorJitter.
 #pragma once
 
 #include <array>
@@ -8,6 +7,7 @@
 
 namespace debias {
 
+// The draws of torchvision's ColorJitter.
 enum class ColorAdjustment { kBrightness, kContrast, kSaturation, kHue };
 
 struct JitterDraw {

@@ -1,4 +1,3 @@
-// The box of torchvision's RandomResizedCrop.
 #pragma once
 
 #include "debias/augment/step_options.h"
@@ -6,6 +5,8 @@
 #include "debias/image/image.h"
 
 namespace debias {
+
+// The box of torchvision's RandomResizedCrop.
 
 // Up to ten tries of area H W U(scale) and log-uniform aspect w/h in `ratio`, sides rounded half to even; then the largest centred box
 // whose aspect is in `ratio`. Source: torchvision.transforms.RandomResizedCrop.get_params.
