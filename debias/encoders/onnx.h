@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "debias/encoders/resnet.h"
+
 namespace debias {
 
 class OnnxGraph {
@@ -42,5 +44,12 @@ class OnnxGraph {
  private:
   std::string name_, nodes_, constants_;  // encoded
 };
+
+// A residual network as an ONNX model: the file that other programs run without this one.
+
+// Graph of the encoder in evaluation mode, from normalised images to pooled features (named above). Constants have the
+// encoder's own names, which are torchvision's; batch normalisation stays a node of its own, which runtimes fold into the convolution
+// before it.
+std::string onnx_model(const ResNet& encoder);
 
 }  // namespace debias
