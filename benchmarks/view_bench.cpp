@@ -22,7 +22,7 @@
 
 #include "debias/augment/chosen.h"
 #include "debias/augment/view_pipeline.h"
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/image/image_decode.h"
 

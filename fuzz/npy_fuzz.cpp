@@ -1,7 +1,7 @@
 // .npy files, and their integers.
 #include "debias/core/npy.h"
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

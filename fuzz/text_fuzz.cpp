@@ -1,7 +1,7 @@
 // Text: lines of a file, sentences of lines, words of sentences, and vocabularies.
 #include <algorithm>
 
-#include "debias/core/utf8.h"
+#include "debias/core/printable.h"
 #include "debias/text/characters.h"
 #include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"

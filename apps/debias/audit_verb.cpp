@@ -10,15 +10,12 @@
 #include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
-#include "debias/audit/audit_commands.h"
 #include "debias/audit/audit_page.h"
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/home_path.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/process/terminal.h"
 
 namespace debias {
@@ -35,9 +32,7 @@ struct AuditArguments {
   std::vector<std::string> regions;  // of --expect-region
   std::optional<Condition> fail_if;
 
-  AuditTableOptions table() const {
-    return {embeddings, csv, folder.columns, folder.split, key, label, folder.group, folder.expected};
-  }
+  AuditTableOptions table() const { return {embeddings, csv, folder.columns, folder.split, key, label, folder.group, folder.expected}; }
 };
 
 void check_audit_arguments(const AuditArguments& arguments) {
@@ -69,7 +64,8 @@ ImagePlace region_of(const std::string& text) {
       place.y >= 0 && place.width > 0 && place.height > 0 && place.x + place.width <= 1.0001 && place.y + place.height <= 1.0001) {
     return place;
   }
-  throw usage_error("audit: --expect-region '{}': expected x,y,w,h within the image, in fractions of its width and height, as 0,0.9,1,0.1", text);
+  throw usage_error("audit: --expect-region '{}': expected x,y,w,h within the image, in fractions of its width and height, as 0,0.9,1,0.1",
+                    text);
 }
 
 FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
@@ -117,7 +113,8 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")->delimiter(',');
   verb->add_option("--split", arguments->folder.split, "split to audit; default: train");
   verb->add_option("--seed", arguments->seed, "seed of the sample and the permutations; default: 0");
-  verb->add_option("--group", arguments->folder.group, "columns of the CSV that name what belongs together: bursts, patients; default: looked for")
+  verb->add_option("--group", arguments->folder.group,
+                   "columns of the CSV that name what belongs together: bursts, patients; default: looked for")
       ->delimiter(',')
       ->option_text("COLUMN[,COLUMN]");
   verb->add_option("--expect", arguments->folder.expected.names, "a property that is legitimate: reported, but no alarm")
@@ -126,14 +123,14 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--expect-region", arguments->regions, "a part of the image where properties are legitimate, in fractions of its size")
       ->option_text("X,Y,W,H")
       ->allow_extra_args(false);
-  verb->add_option("--out", arguments->out, "HTML page to write, with images that have each property and images that have not")->option_text("FILE.html");
+  verb->add_option("--out", arguments->out, "HTML page to write, with images that have each property and images that have not")
+      ->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
   verb->add_option("--bias-out", arguments->bias_out,
                    "file of bias labels to write: path,label,bias; also split, if the CSV of --embeddings has it")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, look, none")
-      ->option_text("'shortcut>0'");
+  add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, look, none")->option_text("'shortcut>0'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias audit photos --out audit.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_audit_verb(*arguments); }; });

@@ -7,11 +7,9 @@
 
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/data_folder.h"
-#include "debias/core/file_error.h"
-#include "debias/core/home_path.h"
+#include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"
 #include "debias/data/array_files.h"

@@ -8,7 +8,7 @@
 #include "apps/debias/sentence_verbs.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/core/printable.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/bias_values.h"

@@ -6,7 +6,7 @@
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/data/folder_survey.h"
 #include "debias/data/readers/label_columns.h"
 #include "debias/process/terminal.h"

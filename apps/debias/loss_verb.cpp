@@ -7,9 +7,9 @@
 
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/byte_size.h"
 #include "debias/core/error.h"
-#include "debias/core/output_path.h"
+#include "debias/core/human_units.h"
+#include "debias/core/paths.h"
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
 #include "debias/process/terminal.h"

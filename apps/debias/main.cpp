@@ -14,7 +14,7 @@
 #include "apps/debias/early_version.h"
 #include "apps/debias/usage_mistake.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/home_path.h"
+#include "debias/core/paths.h"
 #include "debias/process/complaint.h"
 #include "debias/process/startup.h"
 #include "debias/process/stop_signals.h"

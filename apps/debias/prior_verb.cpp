@@ -4,7 +4,7 @@
 #include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/core/home_path.h"
+#include "debias/core/paths.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/prior_estimates.h"
 #include "debias/train/recipe/marked_prior.h"

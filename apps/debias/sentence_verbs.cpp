@@ -9,7 +9,7 @@
 #include "apps/debias/results.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/core/printable.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/process/terminal.h"

@@ -14,10 +14,8 @@
 #include "debias/process/terminal.h"
 #include "debias/report/pages/study_page.h"
 #include "debias/report/sections/missing_parts.h"
-#include "debias/study/bcl_results.h"
-#include "debias/study/embedding_files.h"
-#include "debias/study/study_records.h"
-#include "debias/study/study_text.h"
+#include "debias/study/embedding_study.h"
+#include "debias/study/study_results.h"
 
 namespace debias {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
-#include "debias/core/duration_text.h"
+#include "debias/core/human_units.h"
 #include "debias/core/printable.h"
 
 namespace debias {

@@ -14,8 +14,8 @@
 #include "debias/agent/agent_parts.h"
 #include "debias/control/task.h"
 #include "debias/core/atomic_file.h"
-#include "debias/core/clock_text.h"
 #include "debias/core/error.h"
+#include "debias/core/human_units.h"
 #include "debias/encoders/state.h"
 #include "debias/train/loop/training.h"
 

@@ -13,9 +13,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "debias/core/descriptor.h"
-#include "debias/core/disk_full.h"
+#include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
 #include "debias/train/named_tensor.h"

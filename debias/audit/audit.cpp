@@ -248,9 +248,8 @@ double shared_area(const ImagePlace& a, const ImagePlace& b) {
 }
 
 bool is_expected(const Property& property, const Expected& expected) {
-  const bool named = std::ranges::any_of(expected.names, [&](const std::string& name) {
-    return property.name == name || property.name == "column " + name;
-  });
+  const bool named = std::ranges::any_of(
+      expected.names, [&](const std::string& name) { return property.name == name || property.name == "column " + name; });
   return named || (property.place && std::ranges::any_of(expected.regions, [&](const ImagePlace& region) {
                      return shared_area(*property.place, region) >= 0.5;
                    }));
@@ -297,7 +296,9 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   result.smallest_share = test.least_share(0.3, test.critical(kShortcutLevel));
   progress.advance(2, "");
   for (size_t i = 0; i < properties.size(); ++i) {
-    AuditFinding finding{.property = std::move(properties[i].property), .tested = numbers[i], .value_of = std::move(properties[i].value_of),
+    AuditFinding finding{.property = std::move(properties[i].property),
+                         .tested = numbers[i],
+                         .value_of = std::move(properties[i].value_of),
                          .value_of_vector = std::move(properties[i].value_of_vector)};
     finding.names_classes = is_text_of_people(finding.property) && names_every_class(finding.property, rows);
     finding.expected = is_expected(finding.property, expected);
@@ -323,9 +324,10 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   for (const std::string& name : expected.names) finding_named(result, name, "audit: --expect");
   const auto given = rows.group_columns.empty();
   if (given && groups.groups.from == "near-copies") {
-    result.notes.push_back(fmt::format("{:.0f} % of the images have near-copies, which are kept together; if a column names bursts, patients or "
-                                       "products, give it with --group",
-                                       100 * groups.groups.joined_share()));
+    result.notes.push_back(
+        fmt::format("{:.0f} % of the images have near-copies, which are kept together; if a column names bursts, patients or "
+                    "products, give it with --group",
+                    100 * groups.groups.joined_share()));
   }
   for (const AuditColumn& column : rows.columns) {
     const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
@@ -336,7 +338,8 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   }
   for (const std::string& name : groups.identifiers) {
     if (groups.groups.from != "column " + name) {
-      result.notes.push_back(fmt::format("column {} names what the rows are of: its values repeat within one class; it is no finding", name));
+      result.notes.push_back(
+          fmt::format("column {} names what the rows are of: its values repeat within one class; it is no finding", name));
     }
   }
   result.groups = std::move(groups.groups);
@@ -348,14 +351,14 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   std::vector<std::string> kinds;
   if (searched(PropertyKind::kDescription)) {
     kinds = {"half-transparent or tilted marks, and logos on very small images, as shortcuts",
-             "changes of exposure, contrast, colour or saturation, as shortcuts",
-             "mirrored, rotated and inverted images",
+             "changes of exposure, contrast, colour or saturation, as shortcuts", "mirrored, rotated and inverted images",
              "backgrounds that recur in kind but not in pixels, such as snow or water",
              "combinations of properties that say nothing one by one"};
   }
   if (!searched(PropertyKind::kDescription)) kinds.emplace_back("marks in images: no images were given");
   if (!searched(PropertyKind::kColumn)) kinds.emplace_back("where and how images were taken: no columns were given");
-  if (searched(PropertyKind::kDirection)) kinds.emplace_back("shortcuts that features alone show: a direction or a cluster is worth a look at most");
+  if (searched(PropertyKind::kDirection))
+    kinds.emplace_back("shortcuts that features alone show: a direction or a cluster is worth a look at most");
   if (!searched(PropertyKind::kDirection)) kinds.emplace_back("properties of an encoder's features: no embeddings were given");
   return kinds;
 }

@@ -51,8 +51,8 @@ struct AuditFinding {
   TestedProperty tested = {};
   AuditVerdict verdict = AuditVerdict::kNone;
   std::vector<std::string> with_it = {};  // names of shortcuts that add nothing
-  bool follows = false;              // it is one of those of another finding
-  bool names_classes = false;        // the label under another name
+  bool follows = false;                   // it is one of those of another finding
+  bool names_classes = false;             // the label under another name
   bool expected = false;
   // Empty where a column has the values, or where no other row can be given one.
   std::function<std::string(const Picture&)> value_of = {};

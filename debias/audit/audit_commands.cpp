@@ -45,7 +45,8 @@ std::vector<std::string> commands_after(const AuditTableOptions& options, const 
   const AuditFinding* found = assignable_shortcut(result);
   if (found == nullptr || found->property.kind != PropertyKind::kColumn) return {};
   return {fmt::format("debias fix --embeddings {}{}{}{} --bias {} --out fixed", shell_word(options.embeddings), option("csv", options.csv),
-                      option("key", options.key), option("label", options.label), shell_word(found->property.name.substr(std::string_view("column ").size())))};
+                      option("key", options.key), option("label", options.label),
+                      shell_word(found->property.name.substr(std::string_view("column ").size())))};
 }
 
 }  // namespace debias

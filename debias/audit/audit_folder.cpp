@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/column_values.h"
@@ -88,8 +88,8 @@ FileRecords records_of_files(const AuditFolderOptions& options, const std::strin
   if (missing > 0) {
     const auto first = static_cast<size_t>(std::find(records.begin(), records.end(), nullptr) - records.begin());
     const std::string effect = !table.has("label") ? "their values are unknown" : "without a label they are left out";
-    folder.notes.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"),
-                                         missing == 1 ? "has" : "have", options.labels, effect, images[first]));
+    folder.notes.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"), missing == 1 ? "has" : "have",
+                                       options.labels, effect, images[first]));
   }
   return records;
 }
@@ -119,8 +119,8 @@ void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
   if (count == 0) return;
   const std::string field = written.values[first].empty() ? "" : fmt::format(" ('{}')", written.values[first]);
   folder.notes.push_back(fmt::format("{} {} no label in {} and {} left out; the first is {}{}", counted(count, "image"),
-                                       count == 1 ? "has" : "have", written.path, count == 1 ? "is" : "are", folder.files[first].source,
-                                       field));
+                                     count == 1 ? "has" : "have", written.path, count == 1 ? "is" : "are", folder.files[first].source,
+                                     field));
 }
 
 void take_labels(const CsvTable& table, const FileRecords& records, AuditFolder& folder) {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "debias/audit/audit_summary.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/shown_names.h"
 #include "debias/image/geometry.h"
 #include "debias/image/image_encode.h"
@@ -42,14 +42,18 @@ Table findings_table(const AuditResult& result) {
   constexpr size_t kShown = 40;
   Table table;
   table.caption =
-      "Properties, shortcuts first. Shares are of groups; the effect is what goes beyond labels that are permuted among groups; p is adjusted "
+      "Properties, shortcuts first. Shares are of groups; the effect is what goes beyond labels that are permuted among groups; p is "
+      "adjusted "
       "for all properties.";
   for (const char* head : {"property", "kind", "verdict", "value", "class", "of the class", "of the others", "effect", "p"}) {
     table.head.push_back({plain(head), "", ""});
   }
   for (const AuditFinding& f : result.findings) {
     if (table.rows.size() == kShown) break;
-    const std::string verdict = f.names_classes ? "the label" : f.follows ? "with another" : f.expected ? "expected" : std::string(enum_name(f.verdict));
+    const std::string verdict = f.names_classes ? "the label"
+                                : f.follows     ? "with another"
+                                : f.expected    ? "expected"
+                                                : std::string(enum_name(f.verdict));
     table.rows.push_back({{{plain(f.property.name), "", ""},
                            {plain(enum_name(f.property.kind)), "", ""},
                            {plain(verdict), "", ""},

@@ -78,8 +78,9 @@ std::string shares_text(const AuditFinding& f, const AuditResult& result) {
 
 std::string verdict_line(const AuditResult& result, const std::string& rows) {
   const auto shortcuts = result.of(AuditVerdict::kShortcut).size();
-  std::string text = fmt::format("{} in {} {}{}", shortcuts == 0 ? "no shortcut" : fmt::format("{} shortcut{}", shortcuts, shortcuts == 1 ? "" : "s"),
-                                 result.images, rows, groups_text(result));
+  std::string text =
+      fmt::format("{} in {} {}{}", shortcuts == 0 ? "no shortcut" : fmt::format("{} shortcut{}", shortcuts, shortcuts == 1 ? "" : "s"),
+                  result.images, rows, groups_text(result));
   if (shortcuts == 0) {
     text += result.smallest_share >= 1 ? "; there are too few groups to see one"
                                        : fmt::format("; a mark on fewer than {:.0f} % of a class's {} would be missed",
@@ -129,7 +130,8 @@ std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& res
   std::vector<std::pair<std::string, double>> metrics;
   for (const auto& [name, verdict] : EnumNames<AuditVerdict>::values) {
     double count = 0;
-    for (const AuditFinding& f : result.findings) count += f.verdict == verdict && !f.follows && !(verdict == AuditVerdict::kShortcut && f.expected);
+    for (const AuditFinding& f : result.findings)
+      count += f.verdict == verdict && !f.follows && !(verdict == AuditVerdict::kShortcut && f.expected);
     metrics.emplace_back(name, count);
   }
   return metrics;

@@ -16,8 +16,10 @@ namespace {
 const AuditFinding& assignable_finding(const AuditResult& result, const std::string& name) {
   const AuditFinding& found = finding_named(result, name, "audit: --accept");
   if (found.assignable()) return found;
-  throw usage_error("audit: --accept '{}': it varies with what images show, so no bias labels can be given; accept one of a file, a column, an "
-                    "edge, a background, a mark or a detail", name);
+  throw usage_error(
+      "audit: --accept '{}': it varies with what images show, so no bias labels can be given; accept one of a file, a column, an "
+      "edge, a background, a mark or a detail",
+      name);
 }
 
 // A class folder may have such a name; a field of a CSV with it is unknown.
@@ -40,7 +42,8 @@ std::vector<std::string> measured_values(const std::vector<PictureFile>& files, 
   for (int64_t first = 0; first < std::ssize(files); first += kReadAtOnce) {
     const auto count = static_cast<size_t>(std::min<int64_t>(kReadAtOnce, std::ssize(files) - first));
     const PictureTable table = read_pictures(std::span(files).subspan(static_cast<size_t>(first), count), side, progress);
-    for (size_t i = 0; i < table.pictures.size(); ++i) values[static_cast<size_t>(first + table.index[i])] = finding.value_of(table.pictures[i]);
+    for (size_t i = 0; i < table.pictures.size(); ++i)
+      values[static_cast<size_t>(first + table.index[i])] = finding.value_of(table.pictures[i]);
   }
   return values;
 }
@@ -55,7 +58,8 @@ std::vector<std::string> vector_values(const FeatureVectors& vectors, const Audi
     std::iota(places.begin(), places.end(), first);
     rows.resize(places.size() * dimensions);
     vectors.read_places(places, rows.data());
-    for (size_t i = 0; i < places.size(); ++i) values.push_back(finding.value_of_vector(std::span(rows).subspan(i * dimensions, dimensions)));
+    for (size_t i = 0; i < places.size(); ++i)
+      values.push_back(finding.value_of_vector(std::span(rows).subspan(i * dimensions, dimensions)));
   }
   return values;
 }

@@ -15,7 +15,8 @@ constexpr double kNever = 2;
 
 // Effect from which it is a shortcut: content affects the first ones little, those of detail more.
 double least_effect_of(GlobalProperty property) {
-  return property == GlobalProperty::kSharpness || property == GlobalProperty::kNoise || property == GlobalProperty::kBlockiness ? 0.6 : kNever;
+  return property == GlobalProperty::kSharpness || property == GlobalProperty::kNoise || property == GlobalProperty::kBlockiness ? 0.6
+                                                                                                                                 : kNever;
 }
 
 double least_effect_of(TextureProperty property) {
@@ -44,7 +45,8 @@ std::vector<float> standardised(std::vector<float> values, size_t dimensions) {
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const double deviation = std::sqrt(square[i % dimensions]);
-    values[i] = deviation > 1e-6 * (1 + std::abs(mean[i % dimensions])) ? static_cast<float>((values[i] - mean[i % dimensions]) / deviation) : 0;
+    values[i] =
+        deviation > 1e-6 * (1 + std::abs(mean[i % dimensions])) ? static_cast<float>((values[i] - mean[i % dimensions]) / deviation) : 0;
   }
   return values;
 }
@@ -77,8 +79,8 @@ void add_clusters(const PictureRows& rows, uint64_t seed, std::vector<MeasuredPr
     }
     const size_t dimensions = rows.pictures.front().features.texture.values(texture).size();
     found.push_back(described(cluster_property(std::string(name_of(texture)), PropertyKind::kDescription,
-                                                    standardised(std::move(values), dimensions), std::ssize(rows.pictures), kClusters, seed),
-                                   least_effect_of(texture)));
+                                               standardised(std::move(values), dimensions), std::ssize(rows.pictures), kClusters, seed),
+                              least_effect_of(texture)));
   }
 }
 
@@ -141,7 +143,8 @@ std::vector<MeasuredProperty> direction_properties(const std::vector<float>& val
   const PrincipalDirections principal = principal_directions(values, rows, dimensions, seed);
   std::vector<std::vector<double>> numbers(principal.directions.size());
   for (int64_t row = 0; row < rows; ++row) {
-    const std::vector<float> own = principal.project(std::span(values).subspan(static_cast<size_t>(row * dimensions), static_cast<size_t>(dimensions)));
+    const std::vector<float> own =
+        principal.project(std::span(values).subspan(static_cast<size_t>(row * dimensions), static_cast<size_t>(dimensions)));
     for (size_t d = 0; d < own.size(); ++d) numbers[d].push_back(own[d]);
   }
   for (size_t d = 0; d < numbers.size(); ++d) {

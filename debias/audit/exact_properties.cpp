@@ -14,7 +14,7 @@ namespace debias {
 namespace {
 
 constexpr int64_t kLeastOfValue = 4;  // rows; rarer values are one
-constexpr size_t kMostNames = 12;         // numbers with at most so many distinct values number sites or devices
+constexpr size_t kMostNames = 12;     // numbers with at most so many distinct values number sites or devices
 
 bool all_numbers(const std::vector<std::string>& values) {
   double number = 0;
@@ -53,7 +53,8 @@ Property column_property(const AuditColumn& column) {
     if (is_missing_word(text)) text.clear();
   }
   const std::set<std::string_view> distinct(texts.begin(), texts.end());
-  if (distinct.size() <= kMostNames + 1 || !all_numbers(texts)) return text_property(column.name, PropertyKind::kColumn, texts, kLeastOfValue);
+  if (distinct.size() <= kMostNames + 1 || !all_numbers(texts))
+    return text_property(column.name, PropertyKind::kColumn, texts, kLeastOfValue);
   std::vector<double> numbers;
   for (const std::string& text : texts) {
     double number = std::numeric_limits<double>::quiet_NaN();

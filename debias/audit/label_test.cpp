@@ -32,8 +32,10 @@ Exchange exchange_of(std::span<const int32_t> labels, const RowGroups& groups, s
   for (auto& own : rows) {
     if (own.empty()) continue;
     const bool one_class = std::ranges::all_of(own, [&](size_t row) { return labels[row] == labels[own.front()]; });
-    if (one_class) exchange.groups[strata.empty() ? 0 : strata[own.front()]].push_back(std::move(own));
-    else exchange.mixed.push_back(std::move(own));
+    if (one_class)
+      exchange.groups[strata.empty() ? 0 : strata[own.front()]].push_back(std::move(own));
+    else
+      exchange.mixed.push_back(std::move(own));
   }
   return exchange;
 }
@@ -161,7 +163,7 @@ void locate(const Property& property, const std::vector<double>& table, const st
 std::vector<TestedProperty> LabelTest::test(const std::vector<const Property*>& properties) const {
   const size_t runs = labellings_.size();
   std::vector<TestedProperty> tested(properties.size());
-  std::vector<double> score(properties.size());               // the largest (J - mu) / sigma
+  std::vector<double> score(properties.size());                // the largest (J - mu) / sigma
   std::vector<std::vector<double>> maxima(properties.size());  // the same in each permutation
   for_each_block(
       std::ssize(properties), 1,

@@ -25,8 +25,8 @@ struct TestedProperty {
   double effect = 0;      // J*, the largest of the classes
   // Where the property is seen best: present in more of the class than elsewhere.
   int32_t label = 0;
-  int32_t value = 0;     // of an ordered property, the bin at whose lower end it divides
-  bool above = false;    // of an ordered property: values from there on are those of the class, else those below
+  int32_t value = 0;                   // of an ordered property, the bin at whose lower end it divides
+  bool above = false;                  // of an ordered property: values from there on are those of the class, else those below
   double in_class = 0, elsewhere = 0;  // shares of groups
   double groups_with = 0;              // groups of the class that have it, in groups' worth
 };
@@ -56,7 +56,7 @@ class LabelTest {
 
   size_t rows_;
   size_t classes_;
-  std::vector<double> class_weight_;  // number of groups, by class
+  std::vector<double> class_weight_;   // number of groups, by class
   std::vector<Labelling> labellings_;  // the first is the real one
   mutable std::vector<double> maxima_;
 };

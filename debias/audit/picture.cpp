@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/parallel_blocks.h"
-#include "debias/image/image_decode.h"
 #include "debias/image/geometry.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {

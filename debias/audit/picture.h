@@ -34,7 +34,7 @@ struct EdgeBand {
 constexpr int kPatchSide = 9, kPatchValues = kPatchSide * kPatchSide * 3;
 struct DetailPatch {
   std::array<int8_t, kPatchValues> values;
-  float length = 1;   // of `values`
+  float length = 1;    // of `values`
   float x = 0, y = 0;  // of the corner, in fractions of the image
 };
 

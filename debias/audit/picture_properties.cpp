@@ -27,8 +27,8 @@ std::vector<float> search_weights(const PictureRows& rows) {
 }
 
 // The property that `value_of` measures, each text a value.
-MeasuredProperty measured(std::string name, PropertyKind kind, const PictureRows& rows,
-                          std::function<std::string(const Picture&)> value_of, const std::vector<std::string>& absent) {
+MeasuredProperty measured(std::string name, PropertyKind kind, const PictureRows& rows, std::function<std::string(const Picture&)> value_of,
+                          const std::vector<std::string>& absent) {
   std::vector<std::string> texts;
   for (const Picture& picture : rows.pictures) texts.push_back(value_of(picture));
   Property property = text_property(std::move(name), kind, texts, 2);
@@ -136,14 +136,18 @@ std::vector<MeasuredProperty> edge_properties(const PictureRows& rows) {
     }
     return first;
   };
-  add_plain_colour("colour of the frame", rows, [frame](const Picture& p) { return frame(p.edge); }, ImagePlace{}, found);
-  add_plain_colour("colour of the border", rows, [frame](const Picture& p) { return frame(p.border); }, ImagePlace{}, found);
+  add_plain_colour(
+      "colour of the frame", rows, [frame](const Picture& p) { return frame(p.edge); }, ImagePlace{}, found);
+  add_plain_colour(
+      "colour of the border", rows, [frame](const Picture& p) { return frame(p.border); }, ImagePlace{}, found);
   for (int side = 0; side < kSides; ++side) {
     const auto s = static_cast<size_t>(side);
-    add_plain_colour(fmt::format("colour of the {} edge", kSideNames[s]), rows, [s](const Picture& p) { return plain_colour(p.edge[s]); },
-                     side_place(side, 0.01), found);
-    add_plain_colour(fmt::format("colour of the {} border", kSideNames[s]), rows,
-                     [s](const Picture& p) { return plain_colour(p.border[s]); }, side_place(side, 0.03), found);
+    add_plain_colour(
+        fmt::format("colour of the {} edge", kSideNames[s]), rows, [s](const Picture& p) { return plain_colour(p.edge[s]); },
+        side_place(side, 0.01), found);
+    add_plain_colour(
+        fmt::format("colour of the {} border", kSideNames[s]), rows, [s](const Picture& p) { return plain_colour(p.border[s]); },
+        side_place(side, 0.03), found);
   }
   add_frames(rows, found);
   return found;
@@ -411,13 +415,14 @@ class ThumbnailMoments {
 
 // A value of a pixel over its three channels: root mean square.
 float of_pixel(const std::vector<float>& values, size_t pixel) {
-  const float *v = &values[3 * pixel];
+  const float* v = &values[3 * pixel];
   return std::sqrt((v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / 3);
 }
 
 float difference_at(const PixelMoments& a, const PixelMoments& b, size_t pixel) {
   float square = 0;
-  for (size_t c = 0; c < 3; ++c) square += (a.mean[3 * pixel + c] - b.mean[3 * pixel + c]) * (a.mean[3 * pixel + c] - b.mean[3 * pixel + c]);
+  for (size_t c = 0; c < 3; ++c)
+    square += (a.mean[3 * pixel + c] - b.mean[3 * pixel + c]) * (a.mean[3 * pixel + c] - b.mean[3 * pixel + c]);
   return std::sqrt(square / 3);
 }
 
@@ -494,7 +499,8 @@ std::optional<std::vector<size_t>> sharp_region(const FoundCell& found, int side
     if (!ring.empty() && around >= 0.65 * around_rest && around >= 5 * own && own <= 0.15 * own_rest) return inside;
   }
   const auto middle = static_cast<size_t>((found.cell.y + found.cell.side / 2) * side + found.cell.x + found.cell.side / 2);
-  const float least_difference = std::max(20.0F, difference_at(members, rest, middle) / 2);  // pictures of one class differ a little anywhere
+  const float least_difference =
+      std::max(20.0F, difference_at(members, rest, middle) / 2);  // pictures of one class differ a little anywhere
   const std::vector<bool> other =
       region_from(found.cell, side, [&](size_t pixel) { return difference_at(members, rest, pixel) >= least_difference; });
   const std::vector<size_t> differing = pixels_of(other);
@@ -611,7 +617,9 @@ std::vector<Mark> sharp_marks(const PictureRows& rows) {
   size_t tried = 0;
   for (FoundCell& found : cells) {
     const auto middle = static_cast<size_t>((found.cell.y + found.cell.side / 2) * rows.side + found.cell.x + found.cell.side / 2);
-    const auto known = [&](const Seen& other) { return other.region[middle] && overlap(other.members, found.cluster.members) > kSameMembers; };
+    const auto known = [&](const Seen& other) {
+      return other.region[middle] && overlap(other.members, found.cluster.members) > kSameMembers;
+    };
     if (std::ranges::any_of(seen, known) || is_edge_colour(found, rows)) continue;
     if (++tried > kMostTried || marks.size() == kMostMarks) break;
     const auto [members, rest] = thumbnails.of_members_and_rest(found.cluster.members);
@@ -661,8 +669,10 @@ std::vector<MeasuredProperty> mark_properties(const PictureRows& rows) {
     const auto found = std::ranges::find_if(places, [&](const std::vector<Mark>& own) {
       return std::ranges::all_of(own, [&](const Mark& other) { return exclude_each_other(other, mark); });
     });
-    if (found == places.end()) places.push_back({std::move(mark)});
-    else found->push_back(std::move(mark));
+    if (found == places.end())
+      places.push_back({std::move(mark)});
+    else
+      found->push_back(std::move(mark));
   }
   std::vector<MeasuredProperty> found;
   std::map<std::string, int> names;
@@ -675,7 +685,8 @@ std::vector<MeasuredProperty> mark_properties(const PictureRows& rows) {
       size_t best = marks.size();
       float least = 1;
       for (size_t m = 0; m < marks.size(); ++m) {
-        const float distance = rms_distance(quarters(picture.thumbnail, side, marks[m].cell), marks[m].cluster.centre) / marks[m].cluster.radius;
+        const float distance =
+            rms_distance(quarters(picture.thumbnail, side, marks[m].cell), marks[m].cluster.centre) / marks[m].cluster.radius;
         if (distance > least) continue;
         least = distance;
         best = m;

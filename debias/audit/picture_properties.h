@@ -15,7 +15,7 @@ namespace debias {
 
 struct MeasuredProperty {
   Property property;
-  std::function<std::string(const Picture&)> value_of = {};                   // empty where it cannot give values to other pictures
+  std::function<std::string(const Picture&)> value_of = {};                 // empty where it cannot give values to other pictures
   std::function<std::string(std::span<const float>)> value_of_vector = {};  // of a property of features
 };
 

@@ -37,9 +37,9 @@ struct Property {
   std::string name = {};
   PropertyKind kind = PropertyKind::kFile;
   std::vector<std::string> value_names = {};  // of values 0, 1, ...; of ordered ones "< 3.5" as the upper end of each bin
-  std::vector<int32_t> values = {};      // one per row
-  bool ordered = false;                  // bins of a number, ascending
-  std::vector<bool> absent = {};         // values that say that something is not there ("none", "not plain", "other values")
+  std::vector<int32_t> values = {};           // one per row
+  bool ordered = false;                       // bins of a number, ascending
+  std::vector<bool> absent = {};              // values that say that something is not there ("none", "not plain", "other values")
   std::optional<ImagePlace> place = {};
   bool exact = false;           // read, not measured
   bool may_be_shortcut = true;  // false: at most worth a look

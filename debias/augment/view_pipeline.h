@@ -6,6 +6,7 @@
 // on PIL images, that is Pillow's arithmetic on 8-bit pixels (each step's header says which).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,6 @@
 #include <vector>
 
 #include "debias/augment/step_options.h"
-#include "debias/augment/view_plan.h"
 #include "debias/augment/view_target.h"
 #include "debias/core/config.h"
 #include "debias/core/options.h"
@@ -26,6 +26,23 @@
 #include "debias/image/view_frame.h"
 
 namespace debias {
+
+// All that is random about one view, drawn before a pixel is read.
+
+// Plan of one step for one image. Each step defines which numbers it draws, and in which order.
+struct StepPlan {
+  bool acts = true;            // else the image stays as it is
+  bool reads_the_box = false;  // and nothing else of the image
+  Box box{};                   // may extend beyond the image, which is black there
+  std::array<double, 4> numbers{};
+  std::array<uint8_t, 4> order{};
+};
+
+// One for each step of a pipeline, for an image of this size. Its memory serves one view after another.
+struct ViewPlan {
+  int height = 0, width = 0;
+  std::vector<StepPlan> steps;
+};
 
 // One step. Implementations hold their options and nothing else; plan() and act() must not touch shared state.
 class ViewStep {

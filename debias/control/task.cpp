@@ -9,8 +9,8 @@
 #include <mutex>
 #include <numeric>
 
-#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 
 namespace debias {
 

@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/core/printable.h"
-#include "debias/core/start_of_path.h"
 
 namespace debias {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/mistakes.h"
+#include "debias/core/error.h"
 #include "debias/core/options.h"
 
 namespace debias {

@@ -1,6 +1,8 @@
 // Text from files in messages.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -30,5 +32,17 @@ std::string lines_without_control_characters(std::string_view text);
 
 // JSON that says the same, with those characters as \u009b and the like; bytes that are not UTF-8 become U+FFFD.
 std::string json_without_control_characters(const nlohmann::ordered_json& json, int indent);
+
+// Which bytes are text.
+struct Utf8Character {
+  uint32_t code = 0;
+  size_t size = 0;  // in bytes; 0 where the text does not begin with a character of UTF-8
+};
+
+// Requires a text that is not empty. Forms that are too long, halves of pairs of UTF-16 and codes above 0x10ffff are not characters.
+Utf8Character first_utf8_character(std::string_view text);
+
+// The length of the longest beginning that is UTF-8: text.size() where all of it is.
+size_t utf8_length(std::string_view text);
 
 }  // namespace debias

@@ -9,9 +9,8 @@
 #include <string_view>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
-#include "debias/core/foreign_file.h"
 #include "debias/core/input_file.h"
 #include "debias/core/printable.h"
 #include "debias/core/safetensors_header.h"

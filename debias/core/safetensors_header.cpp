@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 

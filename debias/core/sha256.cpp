@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 
 namespace debias {
 namespace {
@@ -37,6 +42,18 @@ std::string Sha256::hex() {
   std::string text;
   for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
+}
+
+std::string file_digest(const std::string& path) {
+  const InputFile file(path);
+  Sha256 digest;
+  std::vector<char> piece(size_t{1} << 20);
+  for (uint64_t offset = 0; offset < file.size(); offset += piece.size()) {
+    const size_t bytes = std::min<uint64_t>(piece.size(), file.size() - offset);
+    file.read(offset, piece.data(), bytes);
+    digest.update(piece.data(), bytes);
+  }
+  return digest.hex();
 }
 
 }  // namespace debias

@@ -22,4 +22,9 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// SHA-256 of a file.
+
+// Lower case, 64 characters, read piece by piece. Data errors as of InputFile.
+std::string file_digest(const std::string& path);
+
 }  // namespace debias

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 

@@ -20,7 +20,7 @@ struct ChosenData {
   std::any options = {};        // all of them, of the entry's own type
   std::string root = {};        // the file or folder that it is read from; empty: samples are generated
   std::string label_file = {};  // of labels, or of the words' numbers; empty: none
-  bool follows_seed = false;    // `seed: run` (data_seed.h): the section holds the run's seed as a number
+  bool follows_seed = false;    // `seed: run` (recipe_keys.h): the section holds the run's seed as a number
 
   template <class Options>
   const Options* as() const {  // null where they are of another type

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "debias/core/cpu_share.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 
 namespace debias {
 namespace {

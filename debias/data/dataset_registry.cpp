@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "debias/core/data_seed.h"
 #include "debias/core/option_mistakes.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/sha256.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/image_records.h"

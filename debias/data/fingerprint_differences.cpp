@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/image_records.h"
 

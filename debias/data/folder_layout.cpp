@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "debias/core/file_error.h"
-#include "debias/core/start_of_path.h"
+#include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/shown_names.h"

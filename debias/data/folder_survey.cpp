@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/hold_out.h"
 #include "debias/data/name_table.h"

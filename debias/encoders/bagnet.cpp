@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kStem = 64;
+constexpr int64_t kStemChannels = 64;
 constexpr int64_t kSmallest = 5;  // what one feature sees
 constexpr double kStemMomentum = 0.001;
 
@@ -62,10 +62,10 @@ class BagNet18 final : public Encoder {
   BagNet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) {
     BagNetOptions::table().verify(options, "encoder 'bagnet18'");
     if (in_channels < 1) throw usage_error("encoder 'bagnet18': images of {} channels; it needs at least 1", in_channels);
-    conv1_ = register_module("conv1", valid_convolution(in_channels, kStem, 1));
-    conv2_ = register_module("conv2", valid_convolution(kStem, kStem, 3));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(kStem).momentum(kStemMomentum)));
-    int64_t in = kStem;
+    conv1_ = register_module("conv1", valid_convolution(in_channels, kStemChannels, 1));
+    conv2_ = register_module("conv2", valid_convolution(kStemChannels, kStemChannels, 3));
+    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(kStemChannels).momentum(kStemMomentum)));
+    int64_t in = kStemChannels;
     for (size_t i = 0; i < kStages.size(); ++i) {
       const Stage& stage = kStages[i];
       auto container = register_module(fmt::format("layer{}", i + 1), std::make_shared<torch::nn::Module>());

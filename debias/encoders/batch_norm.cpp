@@ -4,9 +4,6 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <array>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "debias/core/error.h"

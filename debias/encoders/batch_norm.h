@@ -12,12 +12,24 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/modules/batchnorm.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 
-#include "debias/encoders/activation.h"
+#include "debias/core/options.h"
 
 namespace debias {
+
+// The non-linearity of an encoder's last layers: tanh is what headless models with a signed embedding use.
+enum class Activation { kRelu, kTanh };
+
+template <>
+struct EnumNames<Activation> {
+  static constexpr std::array<std::pair<std::string_view, Activation>, 2> values = {
+      {{"relu", Activation::kRelu}, {"tanh", Activation::kTanh}}};
+};
 
 struct AfterNorm {
   at::Tensor residual = {};  // of x's shape, or undefined

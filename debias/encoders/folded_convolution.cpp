@@ -4,6 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
+#include <ATen/ops/conv2d.h>
 
 #include <algorithm>
 #include <cmath>
@@ -200,6 +201,20 @@ std::optional<at::Tensor> packed_linear(const torch::nn::LinearImpl& linear, con
   const PackedLinear layer = linear_for(linear, x);
   const char* activation = after == AfterLinear::kGelu ? "gelu" : "none";
   return called(*operators().linear, {x.to(layer.bias.scalar_type()), layer.weight, layer.bias, activation, Scalars(), "none"});
+}
+
+namespace {
+
+// oneDNN lays the kept pixels out in blocks of 8 (AVX2) or 16 (AVX-512) channels, in room for those that there are.
+bool fills_blocks(int64_t channels) { return channels >= 16 && channels % 8 == 0; }
+
+}  // namespace
+
+torch::Tensor convolve(torch::nn::Conv2d& conv, const torch::Tensor& x) {
+  const auto& weight = conv->weight;
+  const int64_t step = conv->options.stride()->at(0);
+  if (!x.is_cpu() || step == 1 || weight.size(2) != 1 || weight.size(3) != 1 || fills_blocks(weight.size(1))) return conv(x);
+  return at::conv2d(x.slice(2, 0, std::nullopt, step).slice(3, 0, std::nullopt, step), weight, conv->bias);
 }
 
 }  // namespace debias

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "debias/core/options.h"
-#include "debias/encoders/activation.h"
 #include "debias/encoders/backbone_options.h"
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {

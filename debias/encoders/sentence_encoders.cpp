@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/encoders/initialise.h"
 #include "debias/runtime/device.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "debias/encoders/batch_norm.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
-#include "debias/encoders/strided_convolution.h"
 
 namespace debias {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "debias/core/options.h"
-#include "debias/encoders/activation.h"
 #include "debias/encoders/backbone_options.h"
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {

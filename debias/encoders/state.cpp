@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "debias/core/error.h"
-#include "debias/core/flattened.h"
-#include "debias/core/foreign_file.h"
+#include "debias/core/input_file.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "debias/core/file_digest.h"
+#include "debias/core/sha256.h"
 
 namespace debias {
 namespace {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <utility>
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/state.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/encoders/state.h"
 #include "debias/text/vocabulary.h"
 

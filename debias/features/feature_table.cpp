@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/core/file_error.h"
-#include "debias/core/real_path.h"
+#include "debias/core/paths.h"
 #include "debias/features/csv_beside.h"
 
 namespace debias {

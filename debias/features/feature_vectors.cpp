@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
-#include "debias/core/float16.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"

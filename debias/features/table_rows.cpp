@@ -8,7 +8,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/readers/column_values.h"
 #include "debias/data/readers/csv_file.h"
 

@@ -1,6 +1,6 @@
 #include "debias/fix/fixed_onnx.h"
 
-#include "debias/encoders/onnx_graph.h"
+#include "debias/encoders/onnx.h"
 
 namespace debias {
 

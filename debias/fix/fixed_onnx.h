@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// An ONNX model (onnx_graph.h) with input `features` [batch, D] and outputs `features_fixed` [batch, D] and `logits` [batch, C].
+// An ONNX model (onnx.h) with input `features` [batch, D] and outputs `features_fixed` [batch, D] and `logits` [batch, C].
 std::string onnx_model(const FixedModel& model);
 
 }  // namespace debias

@@ -1,6 +1,6 @@
 #include "debias/image/image.h"
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 
 namespace debias {
 

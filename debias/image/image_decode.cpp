@@ -4,8 +4,8 @@
 #include <array>
 #include <cctype>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/image/decoders.h"
 #include "debias/image/exif.h"
 

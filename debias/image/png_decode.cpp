@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/image/image.h"
 
 namespace debias {

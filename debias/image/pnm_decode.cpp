@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/image/image.h"
 
 namespace debias {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/image/image.h"
 
 namespace debias {

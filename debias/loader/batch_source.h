@@ -4,15 +4,42 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "debias/core/options.h"
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
-#include "debias/loader/batch.h"
+#include "debias/data/sampler.h"
 
 namespace debias {
+
+// One batch: what the network eats, and what every batch has whatever it is made of.
+struct Batch {
+  // Inputs of the network, by name, each [V, B, ...] and view-major: "images" [V, B, C, H, W] alone, in float32 or as
+  // the loader gives them, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. With
+  // several ranks: [V, share, ...], the rows from first_row on.
+  std::vector<std::pair<std::string, at::Tensor>> inputs;
+
+  std::vector<int64_t> ids;          // [B] source ids
+  std::vector<int64_t> occurrences;  // [B]
+  std::vector<int64_t> labels;       // [B], kUnknown where not known
+  std::vector<int64_t> biases;       // [B]
+  std::vector<int64_t> indices;      // [B] into the source's samples
+  int64_t epoch = 0;
+  int64_t number = 0;                         // within the epoch, from 0
+  int64_t first_row = 0;                      // that `inputs` have
+  int64_t substituted = 0;                    // rows and noise views whose image could not be read
+  std::map<int64_t, std::string> unreadable;  // why not, by index; unreadable substitutes, too
+
+  // Throws std::logic_error if the source has no such name: a method of another modality.
+  const at::Tensor& input(std::string_view name) const;
+  const at::Tensor& images() const { return input("images"); }
+};
 
 // Batches come in epochs. Batch k of epoch e is a function of what the source was made from, of e, k and of state(), so that a run that
 // is resumed sees the same: how many threads make batches, and how many ahead, changes nothing.
@@ -38,6 +65,40 @@ class BatchSource {
   // missing or misshapen.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
   virtual void load(const SafetensorsFile& /*file*/) {}
+};
+
+// Batches of features that were computed before, in place of the views of images.
+class FeatureBatchOptions {
+ public:
+  DEBIAS_OPTION(FeatureBatchOptions, int64_t, batch_size, 256)
+  DEBIAS_OPTION(FeatureBatchOptions, int64_t, views, 1)
+  DEBIAS_OPTION(FeatureBatchOptions, bool, drop_last, false)
+  DEBIAS_OPTION(FeatureBatchOptions, uint64_t, seed, 1)
+};
+
+// The visits of a Loader with the same sampler and seed. Input "features": float32 [V, B, D], the same features in each view.
+class FeatureBatches final : public BatchSource {
+ public:
+  // features: float32 [N, D], row i of sample i.
+  FeatureBatches(std::shared_ptr<const SampleTable> samples, at::Tensor features, std::shared_ptr<const Sampler> sampler,
+                 const FeatureBatchOptions& options);
+
+  std::string what() const override { return "features"; }
+  const SampleTable& samples() const override { return *samples_; }
+  int64_t batches_per_epoch() const override { return batches_of(std::ssize(sampler_->epoch(options_.seed(), 0))); }
+  void start(int64_t epoch, int64_t first = 0) override;
+  const Batch* next() override;
+
+ private:
+  int64_t batches_of(int64_t visits) const;
+
+  std::shared_ptr<const SampleTable> samples_;
+  at::Tensor features_;
+  std::shared_ptr<const Sampler> sampler_;
+  FeatureBatchOptions options_;
+  std::vector<Visit> visits_;
+  Batch batch_;
+  int64_t epoch_ = 0, next_ = 0;
 };
 
 }  // namespace debias

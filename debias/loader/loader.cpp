@@ -15,12 +15,11 @@
 #include <system_error>
 #include <thread>
 
-#include "debias/core/checked_math.h"
+#include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/data/data_stream.h"
 #include "debias/loader/image_reader.h"
-#include "debias/loader/other_class.h"
-#include "debias/loader/planned_views.h"
+#include "debias/loader/loader_options.h"
 
 namespace debias {
 namespace {

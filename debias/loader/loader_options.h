@@ -3,14 +3,33 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "debias/augment/view_pipeline.h"
 #include "debias/augment/view_target.h"
 #include "debias/core/options.h"
+#include "debias/core/philox.h"
+#include "debias/data/dataset.h"
 #include "debias/data/decode.h"
 #include "debias/data/on_error.h"
-#include "debias/loader/linked_images.h"
 
 namespace debias {
+
+// Images that are views of one sample: the second view of an image may be made of another of its group.
+class LinkedImages {
+ public:
+  // [images]: the group of each, or kUnknown of an image of none.
+  explicit LinkedImages(std::vector<int64_t> groups);
+  // An image of the group of `index`, each equally likely, itself included; itself where it has no group.
+  int64_t draw(int64_t index, Random& random) const;
+
+ private:
+  std::vector<int64_t> groups_;
+  std::unordered_map<int64_t, std::vector<int64_t>> members_;
+};
 
 class LoaderOptions {
  public:
@@ -32,6 +51,40 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, ViewTarget::Type, type, ViewTarget::Type::kFloat32)
 
   void check() const;  // a usage error where a value is out of range
+};
+
+// Uniform draws of an image of another class, for false-positive views.
+
+// For an image with a label: every image with a different label or none is equally likely. For an image without: every other image.
+class OtherClassDraw {
+ public:
+  // A usage error when some image has no image of another class.
+  explicit OtherClassDraw(const Dataset& dataset);
+  int64_t draw(int64_t index, Random& random) const;
+
+ private:
+  std::pair<int64_t, int64_t> excluded(int64_t index) const;  // positions in order_ that are not eligible
+
+  std::vector<int64_t> labels_;
+  std::vector<int64_t> order_;     // indices grouped by label
+  std::vector<int64_t> position_;  // of each index in order_
+  std::unordered_map<int64_t, std::pair<int64_t, int64_t>> blocks_;
+};
+
+// The views of one row of a batch, drawn as soon as the size of its image is known.
+class PlannedViews {
+ public:
+  // Views `first` to `last` - 1 of the row that `key` names; nothing is drawn yet.
+  void start(const RngKey& key, int64_t first, int64_t last);
+
+  // Their plans for an image of this size. Drawn once: a plan depends on nothing else.
+  std::span<const ViewPlan> of(const ViewPipeline& pipeline, int height, int width);
+
+ private:
+  RngKey key_;
+  int64_t first_ = 0, count_ = 0;
+  int height_ = 0, width_ = 0;  // that the plans are for
+  std::vector<ViewPlan> plans_;
 };
 
 }  // namespace debias

@@ -23,7 +23,7 @@
 
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
-#include "debias/mining/similarity_density.h"
+#include "debias/mining/false_negative_posterior.h"
 
 namespace debias {
 

@@ -4,13 +4,16 @@
 // no names; same_label is 1, 0 or empty (a label is unknown); the gradient of a leak is empty.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "debias/image/image.h"
 #include "debias/mining/mined_pairs.h"
 
 namespace debias {
@@ -40,5 +43,35 @@ nlohmann::ordered_json to_json(const PairRow& row);
 
 // The share of pairs of one class among rows of a kind with known labels; nullopt without any.
 std::optional<double> same_label_share(const std::vector<PairRow>& rows, PairKind kind);
+
+// The effect of images in two splits on an accuracy: kNN of the second split among the first, over all of its rows and over those without a
+// copy in the first.
+struct LeakedClass {
+  std::string name;  // class of the rows of the second split; "unknown" without a label
+  int64_t leaked = 0, rows = 0;
+};
+
+struct SplitLeaks {
+  int64_t leaked = 0, rows = 0;  // of the second split: rows with a copy in the first, and all
+  std::vector<LeakedClass> classes;
+  std::optional<double> accuracy, accuracy_without;  // absent without labelled rows in both splits, or if no rows remain
+};
+
+// `leaks` are pairs with a in the first split and b in the second. Vectors are float32 [n, D] of any norm. Votes are those of
+// `debias eval knn` with k = min(200, n) at `temperature`.
+SplitLeaks split_leaks(const std::vector<MinedPair>& leaks, const at::Tensor& first_values, const NamedRows& first,
+                       const at::Tensor& second_values, const NamedRows& second, double temperature);
+
+// Found pairs as one self-contained page for marking them, without a server or external files.
+//
+// The page shows one pair at a time, its images side by side. Keys: s same, d different, space skip, u undo; buttons do the same. The page
+// shows progress and stores answers. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind
+// keeps leaks out of links, and all but random pairs out of the estimate of a class prior.
+
+// The images of a pair; nullopt if one cannot be shown, and the page then shows its name.
+using ShowPairImage = std::function<std::optional<Image>(int64_t row, bool of_second)>;
+
+// `title` is the heading. Names are escaped. `download` is the name of the file of answers.
+std::string pairs_page(const std::vector<PairRow>& rows, const std::string& title, const std::string& download, const ShowPairImage& show);
 
 }  // namespace debias

@@ -1,11 +1,29 @@
+#include <string>
 #include <type_traits>
+#include <vector>
 
-#include "debias/optim/adam_options.h"
+#include "debias/core/options.h"
 #include "debias/optim/fused_rules.h"
 #include "debias/optim/optimizer_entry.h"
 
 namespace debias {
 namespace {
+
+// Common options of Adam and AdamW.
+class AdamMomentOptions {
+ public:
+  DEBIAS_OPTION(AdamMomentOptions, double, learning_rate, 1e-3)
+  DEBIAS_OPTION(AdamMomentOptions, std::vector<double>, betas, {0.9, 0.999})
+  DEBIAS_OPTION(AdamMomentOptions, double, eps, 1e-8)
+  static const OptionTable<AdamMomentOptions>& table();
+
+  static void require_two_betas(const AdamMomentOptions& options, const std::string& what);
+
+  template <class TorchOptions>
+  TorchOptions torch_options() const {
+    return TorchOptions(learning_rate()).betas({betas()[0], betas()[1]}).eps(eps());
+  }
+};
 
 // Of AdamW where the weight decay is decoupled, else of Adam.
 template <bool kDecoupled>

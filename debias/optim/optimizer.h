@@ -1,9 +1,10 @@
 // Optimizers by name: `optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.05, no_decay: [norm, bias], clip_norm: 1}`.
 //
-// An entry is one file (sgd.cpp, adam.cpp, lars.cpp): its options, the rule that updates parameters, and what the rule remembers
+// An entry is one file (sgd.cpp, adam.cpp, sgd.cpp): its options, the rule that updates parameters, and what the rule remembers
 // of each of them, which goes into checkpoints. The options of every entry are in optimizer_entry.h.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 
 #include <functional>
@@ -16,9 +17,25 @@
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/optim/chosen.h"
-#include "debias/optim/parameters.h"
 
 namespace debias {
+
+// Input of an optimizer: parameters with a name and a kind, so that options can name "norms" and "biases".
+
+// `norm` means both of a normalisation layer's parameters, `bias` every bias: a norm's bias is meant by either.
+enum class ParameterKind { kWeight, kBias, kNormWeight, kNormBias };
+
+struct OptimizedParameter {
+  std::string name;  // for messages: "encoder.layer1.0.bn1.weight"
+  torch::Tensor tensor;
+  ParameterKind kind = ParameterKind::kWeight;
+  double rate = 1;  // factor of the learning rate
+};
+
+// The parameters of `module`, in the order of module.parameters(). The kind follows from the type of the layer that holds a parameter,
+// whatever its name: torch's batch, instance, group and layer normalisation; the biases of linear, bilinear, convolution and recurrent
+// layers. A parameter that a module of another type holds itself is a weight.
+std::vector<OptimizedParameter> optimized_parameters(const torch::nn::Module& module, const std::string& prefix = "");
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 

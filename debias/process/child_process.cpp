@@ -17,8 +17,8 @@
 #include <system_error>
 
 #include "debias/core/cpu_share.h"
-#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 
 extern char** environ;
 

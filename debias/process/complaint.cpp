@@ -16,7 +16,6 @@
 #include <system_error>
 
 #include "debias/core/error.h"
-#include "debias/core/mistakes.h"
 #include "debias/core/printable.h"
 #include "debias/process/stop_signals.h"
 #include "debias/process/terminal.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "debias/core/unfinished.h"
+#include "debias/core/atomic_file.h"
 #include "debias/process/terminal.h"
 
 namespace debias {

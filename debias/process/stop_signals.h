@@ -31,7 +31,7 @@ bool ignores_signal(int signal);
 // Ctrl-C in a command that has no checkpoint to write: one sentence, and exit code 128 + the signal's number (130 for SIGINT).
 //
 // The first SIGINT, SIGTERM or SIGHUP is remembered, and the next report of progress (terminal.h) throws Interruption, so that unfinished
-// files are removed. If no report comes within three seconds, or at a second signal, the handler removes them (unfinished.h) and ends the
+// files are removed. If no report comes within three seconds, or at a second signal, the handler removes them (atomic_file.h) and ends the
 // process; a signal meanwhile ends it at once. SIGHUP stays ignored if it is ignored, as under nohup. Training has handlers of its own
 // (stop_signals.h), which replace these.
 class Interruption : public Error {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "debias/core/clock_text.h"
+#include "debias/core/human_units.h"
 #include "debias/core/printable.h"
 #include "debias/process/stop_signals.h"
 

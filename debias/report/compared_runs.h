@@ -9,7 +9,7 @@
 
 #include "debias/report/recipe_facts.h"
 #include "debias/report/run_record.h"
-#include "debias/sweep/variant_axes.h"
+#include "debias/sweep/sweep_keys.h"
 
 namespace debias {
 

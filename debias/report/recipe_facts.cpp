@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "debias/core/flattened.h"
+#include "debias/core/recipe_keys.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/core/data_seed.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/results/json_file.h"
 
 namespace debias {

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "debias/core/flattened.h"
+#include "debias/core/recipe_keys.h"
 
 namespace debias {
 namespace {

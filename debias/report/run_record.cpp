@@ -5,9 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "debias/core/foreign_file.h"
-#include "debias/core/real_path.h"
-#include "debias/core/start_of_path.h"
+#include "debias/core/input_file.h"
+#include "debias/core/paths.h"
 #include "debias/data/dataset_registry.h"
 
 namespace debias {

@@ -10,7 +10,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kLargestFile = int64_t{64} << 20;  // bytes
+constexpr int64_t kLargestSets = int64_t{64} << 20;  // bytes
 
 bool have_options_alike(const Json& a, const Json& b) {
   for (const auto& [key, value] : a.items()) {
@@ -30,7 +30,7 @@ bool has_text(const Json& set, const char* key) {
 Json read_data_sets(const std::string& run_folder) {
   const std::string path = run_folder + "/" + kDataSetsFile;
   if (!std::filesystem::exists(path)) return Json::object();
-  Json sets = read_json_object(path, kLargestFile);
+  Json sets = read_json_object(path, kLargestSets);
   for (const auto& [split, set] : sets.items()) {
     const bool is_expected = split == kAcceptedChanges ? set.is_array()
                                                        : set.is_object() && set.value("name", Json("")).is_string() &&

@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/data/value_name.h"

@@ -19,7 +19,7 @@
 #include "debias/features/csv_beside.h"
 #include "debias/image/image_decode.h"
 #include "debias/mining/copied_images.h"
-#include "debias/mining/pairs_page.h"
+#include "debias/mining/pair_rows.h"
 #include "debias/runs/evaluated_data.h"
 #include "debias/runs/prior_estimates.h"
 #include "debias/runtime/device.h"

@@ -19,7 +19,6 @@
 #include "debias/image/image.h"
 #include "debias/mining/mined_pairs.h"
 #include "debias/mining/pair_rows.h"
-#include "debias/mining/split_leaks.h"
 #include "debias/runs/run_embedding.h"
 
 namespace debias {
@@ -88,7 +87,7 @@ FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, 
 
 nlohmann::ordered_json to_json(const FoundPairs& found);
 
-// The page for marking the pairs (pairs_page.h), with thumbnails of the readable images. `name` is the name of the source.
+// The page for marking the pairs (pair_rows.h), with thumbnails of the readable images. `name` is the name of the source.
 std::string marking_page(const FoundPairs& found, const PairSource& source, const std::string& name);
 
 }  // namespace debias

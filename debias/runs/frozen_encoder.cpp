@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "debias/core/error.h"
-#include "debias/core/foreign_file.h"
+#include "debias/core/input_file.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/paths.h"
 #include "debias/core/registry.h"
 #include "debias/core/safetensors.h"
-#include "debias/core/start_of_path.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/recipe/recipe.h"

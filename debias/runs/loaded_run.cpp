@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "debias/core/error.h"
-#include "debias/core/foreign_file.h"
-#include "debias/core/start_of_path.h"
+#include "debias/core/input_file.h"
+#include "debias/core/paths.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/state.h"
 #include "debias/results/run_files.h"

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/core/printable.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/report/sections/missing_parts.h"

@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "debias/core/config.h"
-#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/printable.h"
 #include "debias/process/child_process.h"
 #include "debias/process/terminal.h"

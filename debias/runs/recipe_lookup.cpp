@@ -6,12 +6,11 @@
 #include <map>
 
 #include "debias/core/error.h"
-#include "debias/core/foreign_file.h"
-#include "debias/core/home_path.h"
+#include "debias/core/input_file.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/recipe_kind.h"
+#include "debias/core/paths.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
-#include "debias/core/start_of_path.h"
 #include "debias/sweep/sweep_plan.h"
 
 namespace debias {

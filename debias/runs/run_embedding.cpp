@@ -8,10 +8,9 @@
 #include <set>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
 #include "debias/data/shown_names.h"

@@ -7,10 +7,9 @@
 #include <set>
 #include <string_view>
 
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/flattened.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/prediction_file.h"
 #include "debias/evaluate/table_input.h"

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/encoders/onnx_resnet.h"
+#include "debias/encoders/onnx.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/fix/fixed_folder.h"

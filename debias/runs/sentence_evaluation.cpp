@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/core/real_path.h"
+#include "debias/core/paths.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/readers/sentences.h"

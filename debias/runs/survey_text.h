@@ -6,7 +6,7 @@
 #include <string>
 
 #include "debias/core/config.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/data_check.h"
 #include "debias/data/folder_survey.h"
 #include "debias/runs/proposed_recipe.h"

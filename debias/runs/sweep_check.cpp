@@ -11,13 +11,10 @@
 #include <set>
 #include <string>
 
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/flattened.h"
-#include "debias/core/mistakes.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/recipe_kind.h"
-#include "debias/core/training_keys.h"
+#include "debias/core/paths.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"

@@ -11,11 +11,11 @@
 #include <thread>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/duration_text.h"
 #include "debias/core/error.h"
+#include "debias/core/human_units.h"
 #include "debias/process/child_process.h"
 #include "debias/report/metric_title.h"
-#include "debias/sweep/folder_lock.h"
+#include "debias/sweep/sweep_record.h"
 #include "debias/train/recipe/hyper_parameters.h"
 #include "debias/train/state/run_lock.h"
 #include "debias/train/state/tensorboard.h"

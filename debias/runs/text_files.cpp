@@ -10,11 +10,9 @@
 #include <set>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/file_error.h"
 #include "debias/core/npy.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/core/philox.h"
 #include "debias/core/sha256.h"
 #include "debias/data/readers/sentences.h"

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "debias/study/estimator_errors.h"
-#include "debias/study/pieces.h"
 #include "debias/study/population.h"
 
 namespace debias {

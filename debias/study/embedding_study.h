@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "debias/study/estimator_errors.h"
-#include "debias/study/pieces.h"
 
 namespace debias {
 
@@ -60,5 +59,10 @@ EmbeddingStudy study_embeddings(const LabelledEmbeddings& embeddings, const Embe
 
 // The estimator and setting of least mean squared error among those that need no labels, unless plain InfoNCE is within a tenth of it.
 std::string recommendation(const std::vector<EmbeddingFigures>& settings);
+
+// Embeddings and labels of a study, from .npy files.
+
+// `embeddings`: float32 or float64 [N, D]; `labels`: integers [N]. Data errors name the file: another shape or dtype, counts that differ.
+LabelledEmbeddings read_labelled_embeddings(const std::string& embeddings, const std::string& labels);
 
 }  // namespace debias

@@ -3,12 +3,33 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "debias/core/progress.h"
 #include "debias/study/estimators.h"
-#include "debias/study/sample_statistics.h"
 
 namespace debias {
+
+// Means with their uncertainty, and the Kolmogorov-Smirnov test.
+
+// The 95 % interval is Student's; with one value it has no width and standard_error is NaN.
+struct MeanWithError {
+  double mean = 0, standard_error = 0, low = 0, high = 0;
+};
+
+MeanWithError mean_with_error(std::span<const double> values);  // not empty
+
+// The largest distance between distribution functions, and the chance of one at least as large were the two equal (Kolmogorov's limit
+// with Stephens' small-sample factor; Numerical Recipes 14.3).
+struct KolmogorovSmirnov {
+  double distance = 0, p_value = 1;
+};
+
+KolmogorovSmirnov kolmogorov_smirnov(std::vector<double> a, std::vector<double> b);
+KolmogorovSmirnov kolmogorov_smirnov(std::vector<double> values, const std::function<double(double)>& distribution);
 
 // Sums over the anchors of one repetition.
 class ErrorSums {
@@ -35,5 +56,21 @@ struct EstimatorFigures {
 
 // NaN throughout where nothing counted.
 std::array<EstimatorFigures, kEstimators> figures(const std::vector<ErrorSums>& repetitions);
+
+// Work in fixed pieces on several threads. Results depend on the pieces and not on the threads, so they are the same for any
+// number of threads.
+struct StudyRun {
+  int64_t repetitions = 20;  // >= 1, of every setting; intervals come from their spread
+  int64_t threads = 2;       // >= 1
+  uint64_t seed = 1;
+  Progress* progress = &Progress::silent();  // of the long parts
+};
+
+// Calls work(0), ..., work(count - 1), each once, in any order, on `threads` threads. Each writes to a place of its own. The first
+// exception is thrown again here, after all threads ended.
+void for_each_piece(int64_t count, int64_t threads, const std::function<void(int64_t)>& work);
+
+// The same on run.threads, telling run.progress of each piece that is done.
+void for_each_piece(int64_t count, const StudyRun& run, const std::string& label, const std::function<void(int64_t)>& work);
 
 }  // namespace debias

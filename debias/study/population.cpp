@@ -5,7 +5,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/study/pieces.h"
+#include "debias/study/estimator_errors.h"
 
 namespace debias {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "debias/core/error.h"
-#include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/paths.h"
 #include "debias/sweep/sweep_expected.h"
 #include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_record.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_plan.h"
-#include "debias/sweep/variant_axes.h"
 
 namespace debias {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "debias/core/error.h"
-#include "debias/core/recipe_kind.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_parts.h"
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/sweep/variant_axes.h"
+#include "debias/sweep/sweep_keys.h"
 
 namespace debias {
 

@@ -1,9 +1,13 @@
 #include "debias/sweep/sweep_record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,12 +15,12 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
-#include "debias/sweep/folder_lock.h"
 
 namespace debias {
 namespace {
 
 namespace fs = std::filesystem;
+
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::pair<RunState, const char*>, 5> kStates = {{{RunState::kWaiting, "waiting"},
@@ -176,6 +180,38 @@ SweepRecord record_state(const std::string& output, const RecordedRun& changed) 
   }
   write_record(output, record);
   return record;
+}
+
+namespace {
+
+// Not inherited by children, which may outlive the process.
+Descriptor opened(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (file.value() < 0) throw resource_error("opening '{}': {}; check its permissions", path, std::strerror(errno));
+  return file;
+}
+
+// False while another process has it. Where the file system has no locks, the lock is had.
+bool locked(int descriptor, int operation) {
+  while (flock(descriptor, operation) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) return true;
+  }
+  return true;
+}
+
+}  // namespace
+
+FolderLock FolderLock::wait(const std::string& folder, const std::string& name) {
+  FolderLock lock(opened(folder + "/" + name));
+  locked(lock.file_.value(), LOCK_EX);
+  return lock;
+}
+
+FolderLock FolderLock::take(const std::string& folder, const std::string& name, const std::string& otherwise) {
+  FolderLock lock(opened(folder + "/" + name));
+  if (!locked(lock.file_.value(), LOCK_EX | LOCK_NB)) throw Error(ErrorKind::kUsage, otherwise);
+  return lock;
 }
 
 }  // namespace debias

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "debias/core/input_file.h"
 #include "debias/sweep/sweep_plan.h"
 
 namespace debias {
@@ -49,5 +51,18 @@ void require_own_output(const SweepPlan& plan);
 
 // The record as it is now, after the change.
 SweepRecord record_state(const std::string& output, const RecordedRun& run);
+
+// A lock on a folder that lasts as long as the object, or the process.
+class FolderLock {
+ public:
+  // Creates and locks the file NAME in the folder. Waits while another process has it.
+  static FolderLock wait(const std::string& folder, const std::string& name);
+  // The same without waiting: a usage error that ends with `otherwise`.
+  static FolderLock take(const std::string& folder, const std::string& name, const std::string& otherwise);
+
+ private:
+  explicit FolderLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
+};
 
 }  // namespace debias

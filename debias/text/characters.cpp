@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "debias/core/file_error.h"
-#include "debias/core/utf8.h"
+#include "debias/core/error.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/text/characters.h"
 
 namespace debias {

@@ -9,10 +9,9 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/descriptor.h"
-#include "debias/core/file_error.h"
-#include "debias/core/folder_walk.h"
+#include "debias/core/error.h"
 #include "debias/core/input_file.h"
+#include "debias/core/paths.h"
 #include "debias/core/sha256.h"
 #include "debias/text/tokeniser.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "debias/core/config.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/text/characters.h"
 
 namespace debias {

@@ -7,7 +7,7 @@
 
 #include "debias/agent/agent_parts.h"
 #include "debias/core/error.h"
-#include "debias/core/recipe_kind.h"
+#include "debias/core/recipe_keys.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"
 

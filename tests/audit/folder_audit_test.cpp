@@ -17,7 +17,7 @@
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
 #include "debias/core/error.h"
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/philox.h"
 #include "debias/data/builders/planted_folder.h"
 #include "debias/data/jpeg_encode.h"
@@ -287,15 +287,14 @@ TEST_F(FolderAuditTest, WhatACsvLeavesOutIsCountedWithTheFirst) {
   EXPECT_EQ(folder.classes, (std::vector<std::string>{"ape", "bee"}));
   EXPECT_EQ(std::ranges::count(folder.labels, kUnknown), 6);
   EXPECT_EQ(folder.label_names[0], "");
-  EXPECT_THAT(
-      folder.notes,
-      testing::ElementsAre(testing::EndsWith("c.csv has no image in " + path("clean") +
-                                             " and is ignored here, while debias init rejects it; the first is ape/999.jpg in line 2"),
-                           testing::AllOf(testing::StartsWith("2 images have no row in "),
-                                          testing::EndsWith("c.csv: without a label they are left out; the first is ape/1000.jpg")),
-                           "column 'label': 2 fields such as 'nan' are read as unknown",
-                           testing::AllOf(testing::StartsWith("4 images have no label in "),
-                                          testing::EndsWith("c.csv and are left out; the first is ape/1001.jpg"))));
+  EXPECT_THAT(folder.notes, testing::ElementsAre(
+                                testing::EndsWith("c.csv has no image in " + path("clean") +
+                                                  " and is ignored here, while debias init rejects it; the first is ape/999.jpg in line 2"),
+                                testing::AllOf(testing::StartsWith("2 images have no row in "),
+                                               testing::EndsWith("c.csv: without a label they are left out; the first is ape/1000.jpg")),
+                                "column 'label': 2 fields such as 'nan' are read as unknown",
+                                testing::AllOf(testing::StartsWith("4 images have no label in "),
+                                               testing::EndsWith("c.csv and are left out; the first is ape/1001.jpg"))));
 }
 
 TEST_F(FolderAuditTest, LabelsOfACsvAreReadAsByInit) {

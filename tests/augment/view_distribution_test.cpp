@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "debias/augment/color_jitter.h"
-#include "debias/augment/random_resized_crop.h"
+#include "debias/augment/colour_steps.h"
+#include "debias/augment/crop_steps.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/registry.h"
 #include "tests/image/test_images.h"

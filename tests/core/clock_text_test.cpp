@@ -1,11 +1,9 @@
-#include "debias/core/clock_text.h"
+#include "debias/core/human_units.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "debias/core/run_clock.h"
 
 namespace debias {
 namespace clock_text_test {

@@ -1,5 +1,5 @@
 // Nothing is written into folders of data, by whatever name.
-#include "debias/core/data_folder.h"
+#include "debias/core/paths.h"
 
 #include <gmock/gmock.h>
 

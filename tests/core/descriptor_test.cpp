@@ -1,4 +1,4 @@
-#include "debias/core/descriptor.h"
+#include "debias/core/input_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

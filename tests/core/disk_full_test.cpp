@@ -1,11 +1,10 @@
-#include "debias/core/disk_full.h"
+#include "debias/core/atomic_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "debias/core/atomic_file.h"
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
 #include "tests/support/small_disk.h"

@@ -1,4 +1,4 @@
-#include "debias/core/file_digest.h"
+#include "debias/core/sha256.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "debias/core/flattened.h"
+#include "debias/core/recipe_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

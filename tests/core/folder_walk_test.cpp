@@ -1,5 +1,5 @@
 // Folders and what lies below them: order, links and their loops, what cannot be looked at.
-#include "debias/core/folder_walk.h"
+#include "debias/core/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

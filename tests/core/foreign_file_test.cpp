@@ -1,4 +1,4 @@
-#include "debias/core/foreign_file.h"
+#include "debias/core/input_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "debias/core/mistakes.h"
+#include "debias/core/error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "debias/core/real_path.h"
+#include "debias/core/paths.h"
 
 #include <gtest/gtest.h>
 

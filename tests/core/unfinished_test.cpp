@@ -1,11 +1,10 @@
-#include "debias/core/unfinished.h"
+#include "debias/core/atomic_file.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
 
-#include "debias/core/atomic_file.h"
 #include "tests/core/file_bytes.h"
 
 namespace debias {

@@ -1,4 +1,4 @@
-#include "debias/encoders/freezing.h"
+#include "debias/encoders/backbone_options.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <map>
 
 #include "debias/core/error.h"
-#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/state.h"
 #include "tests/encoders/one_thread.h"

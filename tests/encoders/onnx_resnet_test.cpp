@@ -1,5 +1,5 @@
 // The ONNX file of a residual network, read back and computed with ATen. python/tests/test_export.py does the same with onnxruntime.
-#include "debias/encoders/onnx_resnet.h"
+#include "debias/encoders/onnx.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "debias/encoders/strided_convolution.h"
+#include "debias/encoders/folded_convolution.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>

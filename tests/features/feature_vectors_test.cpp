@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/core/float16.h"
+#include "debias/core/dtype.h"
 #include "debias/core/safetensors.h"
 #include "tests/features/table_files.h"
 #include "tests/support/refusals.h"

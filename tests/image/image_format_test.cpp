@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/data/data_check.h"
 #include "debias/image/image_decode.h"

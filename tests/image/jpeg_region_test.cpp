@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/philox.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/subset.h"

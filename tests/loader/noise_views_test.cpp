@@ -5,7 +5,7 @@
 #include <map>
 
 #include "debias/core/error.h"
-#include "debias/loader/other_class.h"
+#include "debias/loader/loader_options.h"
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {

@@ -1,5 +1,5 @@
 // Copies are known after compression, crop, flip and resizing; images that merely look alike are none.
-#include "debias/mining/copy_thumbnail.h"
+#include "debias/mining/copied_images.h"
 
 #include <gtest/gtest.h>
 

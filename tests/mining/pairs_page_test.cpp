@@ -1,5 +1,5 @@
 // Tables and pages of found pairs: names are data, never markup.
-#include "debias/mining/pairs_page.h"
+#include "debias/mining/pair_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/data/sample_table.h"
-#include "debias/mining/split_leaks.h"
 
 namespace debias {
 namespace pairs_page_test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/optim/parameters.h"
+#include "debias/optim/optimizer.h"
 
 namespace debias {
 

@@ -1,4 +1,4 @@
-#include "debias/optim/parameters.h"
+#include "debias/optim/optimizer.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "debias/core/mistakes.h"
+#include "debias/core/error.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runs/sweep_runner.h"
 #include "tests/runs/trained_run.h"

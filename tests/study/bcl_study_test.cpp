@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "debias/study/study_records.h"
+#include "debias/study/study_results.h"
 
 namespace debias {
 namespace bcl_study_test {

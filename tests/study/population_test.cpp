@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "debias/study/bcl_study.h"
-#include "debias/study/sample_statistics.h"
+#include "debias/study/estimator_errors.h"
 #include "tests/support/refusals.h"
 
 namespace debias {

@@ -1,4 +1,4 @@
-#include "debias/study/study_text.h"
+#include "debias/study/study_results.h"
 
 #include <gtest/gtest.h>
 

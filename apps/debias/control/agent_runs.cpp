@@ -10,7 +10,7 @@
 #include "debias/agent/agent_plan.h"
 #include "debias/agent/agent_training.h"
 #include "debias/control/task.h"
-#include "debias/core/output_path.h"
+#include "debias/core/paths.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runtime/device.h"

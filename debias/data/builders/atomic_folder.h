@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/descriptor.h"
-#include "debias/core/unfinished.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/input_file.h"
 
 namespace debias {
 

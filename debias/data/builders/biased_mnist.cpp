@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/builders/bias_assignment.h"
 #include "debias/data/builders/made_folder.h"
 #include "debias/data/readers/mnist.h"

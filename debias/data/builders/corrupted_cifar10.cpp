@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <set>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/corruptions/corruption.h"
 #include "debias/data/data_stream.h"

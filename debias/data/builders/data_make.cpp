@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "debias/core/data_folder.h"
+#include "debias/core/paths.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"

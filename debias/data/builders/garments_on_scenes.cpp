@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/builders/bias_assignment.h"
 #include "debias/data/csv_text.h"

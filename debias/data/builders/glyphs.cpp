@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/philox.h"
 #include "debias/data/builders/glyph_shapes.h"
 #include "debias/data/builders/made_folder.h"

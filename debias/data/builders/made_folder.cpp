@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/image/image_encode.h"

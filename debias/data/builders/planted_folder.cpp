@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/paths.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/builders/bias_assignment.h"
 #include "debias/data/builders/planted_marks.h"

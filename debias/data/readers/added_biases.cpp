@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "debias/core/file_digest.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/sha256.h"
 #include "debias/data/readers/label_join.h"
 #include "debias/data/renumbered.h"
 

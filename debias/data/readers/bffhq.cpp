@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/data/subset.h"
 
 namespace debias {

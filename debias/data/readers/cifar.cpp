@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/packed_dataset.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
-#include "debias/core/utf8.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {

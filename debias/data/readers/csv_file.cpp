@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
-#include "debias/core/utf8.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "debias/core/checked_math.h"
-#include "debias/core/file_error.h"
+#include "debias/core/dtype.h"
+#include "debias/core/error.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 
 namespace debias {
 

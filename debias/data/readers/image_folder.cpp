@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
-#include "debias/core/real_path.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/paths.h"
 #include "debias/data/readers/class_selection.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"

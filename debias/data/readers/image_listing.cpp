@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "debias/core/file_error.h"
-#include "debias/core/folder_walk.h"
+#include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/image/image_decode.h"
 
 namespace debias {

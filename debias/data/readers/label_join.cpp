@@ -9,8 +9,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "debias/core/file_error.h"
-#include "debias/core/real_path.h"
+#include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
 

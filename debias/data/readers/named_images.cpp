@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/readers/csv_file.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/core/paths.h"
 #include "debias/core/philox.h"
 
 namespace debias {

@@ -9,9 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "debias/core/descriptor.h"
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/subset.h"
 
 namespace debias {

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "debias/core/error.h"
-#include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
 #include "debias/data/readers/csv_file.h"

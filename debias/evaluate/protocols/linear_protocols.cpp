@@ -8,7 +8,7 @@
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/protocols/linear_probe.h"
-#include "debias/optim/momentum_options.h"
+#include "debias/optim/sgd.h"
 
 namespace debias {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/paths.h"
 #include "debias/core/sha256.h"
-#include "debias/core/start_of_path.h"
 
 namespace debias {
 namespace {

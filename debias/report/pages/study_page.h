@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// `study`: the whole of study.json, "command" included (debias/study/study_records.h says what is in it). A json::exception where that is
+// `study`: the whole of study.json, "command" included (debias/study/study_results.h says what is in it). A json::exception where that is
 // not so.
 
 // Reference table; figures 3 (densities of the classes), 4 (samplers), 5 (errors) and 8 (means) of Liu and Wang 2023.

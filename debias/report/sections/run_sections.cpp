@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "debias/core/flattened.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/report/charts/axis.h"
 #include "debias/report/charts/curve_figures.h"
 #include "debias/report/pages/page.h"

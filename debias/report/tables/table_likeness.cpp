@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/core/flattened.h"
-#include "debias/core/training_keys.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/report/run_column.h"
 

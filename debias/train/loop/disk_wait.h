@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "debias/core/disk_full.h"
+#include "debias/core/atomic_file.h"
 #include "debias/core/progress.h"
 #include "debias/train/recipe/recipe.h"
 

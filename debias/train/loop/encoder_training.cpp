@@ -1,7 +1,7 @@
 #include "debias/train/loop/encoder_training.h"
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/clock_text.h"
+#include "debias/core/human_units.h"
 #include "debias/train/loop/epoch_line.h"
 #include "debias/train/loop/frozen_features.h"
 #include "debias/train/recipe/linked_samples.h"

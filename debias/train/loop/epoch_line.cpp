@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/core/clock_text.h"
+#include "debias/core/human_units.h"
 
 namespace debias {
 namespace {

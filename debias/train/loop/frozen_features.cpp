@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "debias/encoders/folded_convolution.h"
-#include "debias/loader/feature_batches.h"
+#include "debias/loader/batch_source.h"
 #include "debias/loader/loader.h"
 #include "debias/runtime/precision.h"
 #include "debias/train/methods/image_batches.h"

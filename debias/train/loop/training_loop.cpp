@@ -13,10 +13,9 @@
 #include <optional>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/disk_full.h"
 #include "debias/core/error.h"
+#include "debias/core/human_units.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/run_clock.h"
 #include "debias/train/loop/disk_wait.h"
 #include "debias/train/loop/epoch_line.h"
 #include "debias/train/loop/train_log.h"

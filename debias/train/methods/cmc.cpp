@@ -8,7 +8,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/channel_halves.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/losses/joined_results.h"
 #include "debias/losses/scores.h"
 #include "debias/runtime/device.h"

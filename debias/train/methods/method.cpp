@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/losses/logits.h"
 #include "debias/ranks/ranks.h"
 #include "debias/runtime/device.h"

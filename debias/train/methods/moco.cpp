@@ -8,7 +8,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/heads.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/losses/joined_results.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"

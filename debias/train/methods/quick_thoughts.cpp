@@ -6,7 +6,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/heads.h"
 #include "debias/encoders/sentence_encoders.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/losses/scores.h"
 #include "debias/losses/scores/neighbour_hits.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "debias/core/registry.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 
 namespace debias {
 namespace {

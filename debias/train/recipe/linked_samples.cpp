@@ -6,9 +6,8 @@
 #include <unordered_map>
 
 #include "debias/core/error.h"
-#include "debias/core/file_digest.h"
-#include "debias/core/file_error.h"
 #include "debias/core/printable.h"
+#include "debias/core/sha256.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/train/recipe/distinct_marks.h"
 

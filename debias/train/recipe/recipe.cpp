@@ -5,10 +5,9 @@
 #include <algorithm>
 
 #include "debias/augment/view_pipeline.h"
-#include "debias/core/data_seed.h"
 #include "debias/core/error.h"
-#include "debias/core/mistakes.h"
 #include "debias/core/option_mistakes.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"

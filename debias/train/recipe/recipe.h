@@ -202,7 +202,7 @@ struct Recipe {
 // Describes what is computed in bfloat16 and what in float32.
 std::string rounding(const TrainOptions& options);
 
-// Throws usage errors that name file, line and key, several at once where there are several (mistakes.h). Checks that depend on the
+// Throws usage errors that name file, line and key, several at once where there are several (error.h). Checks that depend on the
 // data are left to training.
 Recipe read_recipe(const Config& root);
 

@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/descriptor.h"
-#include "debias/core/disk_full.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/sha256.h"
 #include "debias/train/recipe/hyper_parameters.h"
 

@@ -7,10 +7,10 @@
 
 #include <fstream>
 
-#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/core/sha256.h"
-#include "debias/core/training_keys.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/state/run_folder.h"
 

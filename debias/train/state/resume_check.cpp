@@ -6,7 +6,7 @@
 #include <set>
 
 #include "debias/core/error.h"
-#include "debias/core/training_keys.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/train/state/run_folder.h"
 
 namespace debias {

@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/core/training_keys.h"
+#include "debias/core/paths.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/encoders/encoder.h"
 #include "debias/optim/optimizer.h"
 #include "debias/results/run_files.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "debias/core/descriptor.h"
+#include "debias/core/input_file.h"
 #include "debias/core/progress.h"
 
 namespace debias {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/data/builders/data_make.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/image/geometry.h"

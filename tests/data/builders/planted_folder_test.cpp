@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/image/exif.h"

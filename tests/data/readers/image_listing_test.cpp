@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
 #include "tests/data/readers/image_tree.h"
 
 namespace debias {

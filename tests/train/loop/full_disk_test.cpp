@@ -6,7 +6,7 @@
 #include <fstream>
 #include <functional>
 
-#include "debias/core/disk_full.h"
+#include "debias/core/atomic_file.h"
 #include "debias/train/state/checkpoint.h"
 #include "debias/train/state/metric_files.h"
 #include "tests/support/refusals.h"

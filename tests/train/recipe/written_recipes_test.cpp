@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "debias/core/npy.h"
-#include "debias/core/recipe_kind.h"
+#include "debias/core/recipe_keys.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/recipe/recipe.h"

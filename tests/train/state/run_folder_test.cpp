@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "debias/core/training_keys.h"
+#include "debias/core/recipe_keys.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "debias/core/file_bytes.h"
-#include "debias/core/file_error.h"
+#include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/data_stream.h"
 #include "debias/image/image_decode.h"
 

@@ -8,7 +8,7 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/encoders/heads.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/losses/anchor_losses.h"
 #include "debias/losses/logits.h"
 

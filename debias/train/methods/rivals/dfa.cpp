@@ -8,7 +8,7 @@
 #include "debias/core/philox.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/heads.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/methods/rivals/classification.h"
 #include "debias/train/methods/rivals/sample_visits.h"
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "debias/core/registry.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/methods/rivals/classification.h"
 #include "debias/train/named_tensor.h"
 

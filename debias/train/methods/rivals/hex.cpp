@@ -9,7 +9,7 @@
 #include "debias/core/philox.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/initialise.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/methods/rivals/classification.h"
 
 namespace debias {

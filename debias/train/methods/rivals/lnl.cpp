@@ -4,7 +4,7 @@
 
 #include "debias/core/registry.h"
 #include "debias/encoders/initialise.h"
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/methods/rivals/classification.h"
 #include "debias/train/methods/rivals/second_update.h"
 

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "debias/loader/batch.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/methods/model.h"
 #include "debias/train/methods/optimizers.h"
 

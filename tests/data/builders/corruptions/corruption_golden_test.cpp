@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "debias/core/file_bytes.h"
+#include "debias/core/input_file.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/corruptions/corruption.h"
 #include "debias/image/image_decode.h"
