@@ -21,7 +21,7 @@
 #include "debias/audit/folder_audit.h"
 #include "debias/core/philox.h"
 #include "debias/data/builders/planted_folder.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 
 namespace debias {
 namespace {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "debias/audit/candidate_sources.h"
-#include "debias/data/readers/csv_column.h"
+#include "debias/data/readers/table_column.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "debias/audit/categories.h"
 #include "debias/core/config.h"
-#include "debias/data/readers/csv_column.h"
+#include "debias/data/readers/table_column.h"
 
 namespace debias {
 namespace {

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "debias/core/error.h"
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
+#include "debias/data/readers/row_names.h"
 #include "debias/features/csv_beside.h"
 
 namespace debias {
@@ -36,13 +36,12 @@ std::string kind_of(const std::string& name_column) { return name_column == "fil
 
 // For each name its place in `rows`.
 std::vector<int64_t> places_of(const NameColumn& names, const TableRows& rows) {
-  std::unordered_map<std::string_view, int64_t> places;
-  for (int64_t i = 0; i < rows.size(); ++i) places.emplace(rows.names[static_cast<size_t>(i)], i);
+  const SampleNames samples(rows.names);
   std::vector<int64_t> order, missing;
   for (int64_t i = 0; i < std::ssize(names.names); ++i) {
-    const auto found = places.find(names.names[static_cast<size_t>(i)]);
-    if (found == places.end()) missing.push_back(i);
-    order.push_back(found == places.end() ? 0 : found->second);
+    const auto found = samples.find(names.names[static_cast<size_t>(i)]);
+    if (!found) missing.push_back(i);
+    order.push_back(found.value_or(0));
   }
   if (!missing.empty()) refuse_missing(missing, names, rows);
   return order;

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <unordered_map>
 
 #include "debias/core/file_error.h"
-#include "debias/data/readers/column_values.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 namespace {
@@ -21,44 +20,10 @@ constexpr std::array<const char*, 3> kNameColumns = {"path", "filenames", "id"};
 const std::vector<std::string> kEmbedHeader = {"filenames", "labels"};
 const std::vector<std::string> kEmbedNamesHeader = {"filenames", "labels", "class", "bias", "bias_name"};
 
-class Columns {
- public:
-  Columns(const std::string& path, std::vector<CsvRecord> records) : path_(path), records_(std::move(records)) {
-    for (const std::string& field : records_.front().fields) titles_.emplace_back(without_blanks(field));
-    records_.erase(records_.begin());
-  }
-
-  const std::string& path() const { return path_; }
-  const std::vector<std::string>& titles() const { return titles_; }
-  const std::vector<CsvRecord>& records() const { return records_; }
-
-  std::optional<size_t> find(const std::string& title) const {
-    const auto found = std::find(titles_.begin(), titles_.end(), title);
-    if (found == titles_.end()) return std::nullopt;
-    if (std::count(found, titles_.end(), title) > 1) throw FileError(path_, fmt::format("line 1: column '{}' is given twice", title));
-    return found - titles_.begin();
-  }
-
-  size_t required(const std::string& title, const char* option) const {
-    if (const auto found = find(title)) return *found;
-    throw usage_error("{}: no column '{}' for {}{}", path_, title, option, suggestion(title, titles_));
-  }
-
-  ColumnFields fields(size_t position) const {
-    ColumnFields column{path_, titles_[position], {}, {}};
-    column.values.reserve(records_.size());
-    for (const CsvRecord& record : records_) {
-      column.values.push_back(without_blanks(record.fields[position]));
-      column.lines.push_back(record.line);
-    }
-    return column;
-  }
-
- private:
-  const std::string& path_;
-  std::vector<CsvRecord> records_;
-  std::vector<std::string> titles_;
-};
+size_t required(const CsvTable& table, const std::string& title, const char* option) {
+  if (const auto found = table.find(title)) return *found;
+  throw usage_error("{}: no column '{}' for {}{}", table.path(), title, option, suggestion(title, table.titles()));
+}
 
 // embed guards text that a spreadsheet would run with a ' (embedding_file.h).
 std::string unguarded(std::string_view name) {
@@ -70,7 +35,7 @@ std::vector<std::string> sample_names(const ColumnFields& column) {
   std::vector<std::string> names;
   std::unordered_map<std::string, int64_t> first;
   for (size_t i = 0; i < column.values.size(); ++i) {
-    const std::string name = std::filesystem::path(unguarded(column.values[i])).lexically_normal().generic_string();
+    const std::string name = normal_path(unguarded(column.values[i]));
     if (name.empty()) refuse_line(column.path, column.lines[i], fmt::format("no {} is given", column.title));
     const auto [found, is_new] = first.emplace(name, column.lines[i]);
     if (!is_new) refuse_line(column.path, column.lines[i], fmt::format("'{}' is given twice, first in line {}", name, found->second));
@@ -79,9 +44,9 @@ std::vector<std::string> sample_names(const ColumnFields& column) {
   return names;
 }
 
-std::optional<size_t> name_position(const Columns& columns) {
+std::optional<size_t> name_position(const CsvTable& table) {
   for (const char* title : kNameColumns) {
-    if (const auto found = columns.find(title)) return found;
+    if (const auto found = table.find(title)) return found;
   }
   return std::nullopt;
 }
@@ -162,15 +127,15 @@ TableColumn described(const ColumnFields& column, bool numeric, bool is_bias) {
   return {column.title, false, std::move(values.names), std::move(values.values), {}};
 }
 
-void require_known_numeric(const Columns& columns, const TableRowOptions& options) {
-  for (const std::string& title : options.numeric()) columns.required(title, "--numeric");
+void require_known_numeric(const CsvTable& table, const TableRowOptions& options) {
+  for (const std::string& title : options.numeric()) required(table, title, "--numeric");
 }
 
-void choose_biases(const Columns& columns, const TableRowOptions& options, size_t label, TableRows& rows) {
-  const std::vector<std::string> usual = columns.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
+void choose_biases(const CsvTable& table, const TableRowOptions& options, size_t label, TableRows& rows) {
+  const std::vector<std::string> usual = table.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
   std::vector<std::string> taken;
   for (const std::string& title : options.biases().value_or(usual)) {
-    const size_t position = columns.required(title, "--bias");
+    const size_t position = required(table, title, "--bias");
     if (position == label) throw usage_error("{}: column '{}' is the label and cannot be the bias as well", rows.path, title);
     if (has(taken, title)) throw usage_error("{}: --bias names column '{}' twice", rows.path, title);
     taken.push_back(title);
@@ -192,12 +157,12 @@ void require_numeric_biases(const TableRowOptions& options, const TableRows& row
   }
 }
 
-void read_embedded(const Columns& columns, TableRows& rows) {
-  const bool named = columns.titles() == kEmbedNamesHeader;
-  const ColumnFields numbers = columns.fields(1);
-  set_labels(numbers, named ? numbered_values(numbers, columns.fields(2)) : label_values(numbers), rows);
+void read_embedded(const CsvTable& table, TableRows& rows) {
+  const bool named = table.titles() == kEmbedNamesHeader;
+  const ColumnFields numbers = table.fields(1);
+  set_labels(numbers, named ? numbered_values(numbers, table.fields(2)) : label_values(numbers), rows);
   if (!named) return;
-  CategoricalValues biases = numbered_values(columns.fields(3), columns.fields(4));
+  CategoricalValues biases = numbered_values(table.fields(3), table.fields(4));
   if (biases.names.empty()) return;
   rows.columns.push_back({"bias", false, std::move(biases.names), std::move(biases.values), {}});
   rows.biases.push_back(0);
@@ -207,26 +172,26 @@ bool asks_for_columns(const TableRowOptions& options) {
   return !options.label().empty() || options.biases().has_value() || !options.numeric().empty();
 }
 
-void read_described(const Columns& columns, const TableRowOptions& options, TableRows& rows) {
+void read_described(const CsvTable& table, const TableRowOptions& options, TableRows& rows) {
   const std::string label_title = options.label().empty() ? "label" : options.label();
-  const size_t label = columns.required(label_title, "--label");
-  require_known_numeric(columns, options);
+  const size_t label = required(table, label_title, "--label");
+  require_known_numeric(table, options);
   if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
-  const ColumnFields labels = columns.fields(label);
+  const ColumnFields labels = table.fields(label);
   set_labels(labels, label_values(labels), rows);
-  const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
+  const bool has_split = label_title != kSplitColumn && table.find(kSplitColumn);
   if (has_split) {
-    rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));
+    rows.splits = splits_of(table.fields(required(table, kSplitColumn, "split")));
     rows.has_splits = true;
   }
-  for (size_t i = 0; i < columns.titles().size(); ++i) {
-    const std::string& title = columns.titles()[i];
+  for (size_t i = 0; i < table.titles().size(); ++i) {
+    const std::string& title = table.titles()[i];
     if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
-    columns.find(title);  // rejects one that is given twice
+    table.find(title);  // rejects one that is given twice
     const bool is_bias = options.biases() ? has(*options.biases(), title) : title == kBiasColumn;
-    rows.columns.push_back(described(known_fields(columns.fields(i), rows), has(options.numeric(), title), is_bias));
+    rows.columns.push_back(described(known_fields(table.fields(i), rows), has(options.numeric(), title), is_bias));
   }
-  choose_biases(columns, options, label, rows);
+  choose_biases(table, options, label, rows);
   require_numeric_biases(options, rows);
 }
 
@@ -242,21 +207,21 @@ std::vector<T> taken(const std::vector<T>& values, const std::vector<int64_t>& o
 }  // namespace
 
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options) {
-  const Columns columns(path, read_csv(path));
-  if (columns.records().empty()) throw FileError(path, "it has a header and no rows");
+  const CsvTable table(path);
+  if (table.rows().empty()) throw FileError(path, "it has a header and no rows");
   TableRows rows;
   rows.path = path;
-  rows.splits.assign(columns.records().size(), TableSplit::kTrain);
-  for (const CsvRecord& record : columns.records()) rows.lines.push_back(record.line);
-  if (const auto position = name_position(columns)) {
-    rows.name_column = columns.titles()[*position];
-    rows.names = sample_names(columns.fields(*position));
+  rows.splits.assign(table.rows().size(), TableSplit::kTrain);
+  for (const CsvRecord& record : table.rows()) rows.lines.push_back(record.line);
+  if (const auto position = name_position(table)) {
+    rows.name_column = table.titles()[*position];
+    rows.names = sample_names(table.fields(*position));
   }
-  const bool embedded = columns.titles() == kEmbedHeader || columns.titles() == kEmbedNamesHeader;
+  const bool embedded = table.titles() == kEmbedHeader || table.titles() == kEmbedNamesHeader;
   if (embedded && !asks_for_columns(options)) {
-    read_embedded(columns, rows);
+    read_embedded(table, rows);
   } else {
-    read_described(columns, options, rows);
+    read_described(table, options, rows);
   }
   return rows;
 }
@@ -275,21 +240,21 @@ TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order
 }
 
 std::optional<NameColumn> read_name_column(const std::string& path) {
-  const Columns columns(path, read_csv(path));
-  const auto position = name_position(columns);
+  const CsvTable table(path);
+  const auto position = name_position(table);
   if (!position) return std::nullopt;
-  NameColumn found{columns.titles()[*position], sample_names(columns.fields(*position)), {}};
-  if (const auto split = columns.find(kSplitColumn); split && names_splits_alone(columns.fields(*split))) {
-    found.splits = splits_of(columns.fields(*split));
+  NameColumn found{table.titles()[*position], sample_names(table.fields(*position)), {}};
+  if (const auto split = table.find(kSplitColumn); split && names_splits_alone(table.fields(*split))) {
+    found.splits = splits_of(table.fields(*split));
   }
   return found;
 }
 
 std::optional<std::vector<TableSplit>> read_split_column(const std::string& path) {
-  const Columns columns(path, read_csv(path));
-  const auto split = columns.find(kSplitColumn);
+  const CsvTable table(path);
+  const auto split = table.find(kSplitColumn);
   if (!split) return std::nullopt;
-  return splits_of(columns.fields(*split));
+  return splits_of(table.fields(*split));
 }
 
 }  // namespace debias

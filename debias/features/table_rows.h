@@ -2,7 +2,7 @@
 //
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
 // valid or test, and without that column all rows are in train. Every other column describes the sample: categorical, or numeric if
-// the caller requests it. Blanks around fields are ignored. Which fields are unknown, and which columns hold integers, says csv_column.h; a
+// the caller requests it. Blanks around fields are ignored. Which fields are unknown, and which columns hold integers, says table_column.h; a
 // remark counts the words that are read as unknown. Every row needs a label. The files of `debias embed`, F.csv and F.names.csv, are read
 // with classes in the order of their numbers.
 //
@@ -60,7 +60,7 @@ struct TableRows {
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 
-// FileErrors name lines: a malformed CSV (csv_file.h), no rows, rows without a label, an empty or repeated name, an unknown split,
+// FileErrors name lines: a malformed CSV (csv_table.h), no rows, rows without a label, an empty or repeated name, an unknown split,
 // a numeric field that is not a finite number, a bias column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: a
 // requested column that is absent, with the nearest, a repeated column, and a numeric column that is no bias column.
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {});

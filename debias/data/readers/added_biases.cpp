@@ -33,9 +33,10 @@ AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, cons
     images.push_back(dataset->source(i));
     labels.push_back(dataset->label(i));
   }
-  const std::vector<const LabelRow*> rows =
-      rows_of_images({root, folder_of_split(images, dataset->info().split), file_}, labels_, images).of_image;
-  for (const LabelRow* row : rows) biases.push_back(row == nullptr ? kUnknown : row->bias);
+  const LabelPlaces places{root, folder_of_split(images, dataset->info().split), file_};
+  for (const int64_t row : rows_of_images(places, labels_.names(), images).of_image) {
+    biases.push_back(row == kUnknown ? kUnknown : labels_.rows[static_cast<size_t>(row)].bias);
+  }
   const int64_t unknown = std::count(biases.begin(), biases.end(), kUnknown);
   return {std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases)),
           unknown};

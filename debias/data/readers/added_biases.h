@@ -23,7 +23,7 @@ class AddedBiases {
 
   struct Added {
     std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias labels, which it names `names()`
-    int64_t unknown = 0;                     // images without a row, or whose field is unknown (csv_column.h)
+    int64_t unknown = 0;                     // images without a row, or whose field is unknown (table_column.h)
   };
   // `root`: of the data set, "" where it has none. Rows name an image as label_join.h has it, or as Dataset::source() does.
   Added add(std::shared_ptr<const Dataset> dataset, const std::string& root) const;

@@ -1,7 +1,7 @@
-// CSV files of labels and biases by image path (csv_file.h, label_columns.h).
+// CSV files of labels and biases by image path (csv_table.h, label_columns.h).
 //
 // The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases
-// and the names of columns do not count. Which fields are unknown, says csv_column.h. A column is one of two things:
+// and the names of columns do not count. Which fields are unknown, says table_column.h. A column is one of two things:
 //   integers   every known field is an integer from 0 to 2^31 - 1, as it is printed. The value is the number itself; since its classes are
 //              then 0 to the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone, which rather means no and yes.
 //   names      no field reads as a number (7, 1.5, 1e3, inf, 0x10), such as "7up"; or all are integers, and one is not as it is printed
@@ -15,6 +15,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 
@@ -24,7 +25,7 @@ struct LabelColumn {
   ColumnKind kind = ColumnKind::kAbsent;
   std::string title;               // of the column in the file
   std::vector<std::string> names;  // by value; "0", "1", ... up to the largest for integers
-  std::string missing_words;       // the remark of clear_missing_words (csv_column.h)
+  std::string missing_words;       // the remark of clear_missing_words (table_column.h)
 };
 
 struct LabelRow {
@@ -46,6 +47,8 @@ struct LabelFile {
   LabelColumn label, bias;
   std::vector<OtherColumn> others;  // in the order of the file
   bool looks_for_bias = true;       // false: the options say that the file holds none (bias: none)
+
+  std::vector<RowName> names() const;  // of the rows
 };
 
 // FileError "PATH: line N: ..." for a malformed file, a column that is missing (with the nearest of its columns), neither labels nor

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
 
@@ -40,7 +40,7 @@ class Meanings {
       const bool absolute = name.front() == '/';
       if (!absolute) below_root.insert(below_root.end(), {name, places_.prefix + name});
       for (size_t i = 0; i < roots_.size(); ++i) {
-        const std::string whole = absolute ? name : fs::path(csv_folders_[i] + name).lexically_normal().generic_string();
+        const std::string whole = absolute ? name : normal_path(csv_folders_[i] + name);
         if (whole.starts_with(roots_[i])) below_root.push_back(whole.substr(roots_[i].size()));
       }
     }
@@ -97,50 +97,51 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
                                           fmt::join(meanings.names_of(image), "', '"), has));
 }
 
-MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels,
+MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const std::vector<RowName>& rows,
                          const std::vector<std::string>& images) {
-  std::unordered_map<std::string_view, size_t> place_of;
-  for (size_t i = 0; i < images.size(); ++i) place_of.emplace(images[i], i);
-  MatchedRows matched{std::vector<const LabelRow*>(images.size(), nullptr), {}};
-  for (const LabelRow& row : labels.rows) {
-    auto found = place_of.end();
-    for (const std::string& meaning : meanings.of(row.path)) {
-      if (found == place_of.end()) found = place_of.find(meaning);
+  const SampleNames samples(images);
+  MatchedRows matched{std::vector<int64_t>(images.size(), kUnknown), {}};
+  for (int64_t r = 0; r < std::ssize(rows); ++r) {
+    const RowName& row = rows[static_cast<size_t>(r)];
+    std::optional<int64_t> image;
+    for (const std::string& meaning : meanings.of(row.name)) {
+      if (!image) image = samples.find(meaning);
     }
-    if (found == place_of.end()) {
-      matched.strays.push_back(&row);
+    if (!image) {
+      matched.strays.push_back(r);
       continue;
     }
-    const LabelRow*& own = matched.of_image[found->second];
-    if (own != nullptr) {
-      throw FileError(places.csv, fmt::format("line {}: {} is the same image as {} of line {}", row.line, row.path, own->path, own->line));
+    int64_t& own = matched.of_image[static_cast<size_t>(*image)];
+    if (own != kUnknown) {
+      const RowName& first = rows[static_cast<size_t>(own)];
+      refuse_line(places.csv, row.line, fmt::format("{} is the same image as {} of line {}", row.name, first.name, first.line));
     }
-    own = &row;
+    own = r;
   }
   return matched;
 }
 
 // For each file its row.
-std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
+std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
   const Meanings meanings(places);
   std::vector<std::string> images;
   for (const ImageFile& file : files) images.push_back(file.path);
-  auto [row_of, strays] = matched_rows(places, meanings, labels, images);
-  const auto missing = std::find(row_of.begin(), row_of.end(), nullptr);
+  const std::vector<RowName> names = labels.names();
+  auto [row_of, strays] = matched_rows(places, meanings, names, images);
+  const auto missing = std::find(row_of.begin(), row_of.end(), kUnknown);
   if (missing != row_of.end()) {
     refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - row_of.begin())].path,
-                       std::count(missing, row_of.end(), nullptr));
+                       std::count(missing, row_of.end(), kUnknown));
   }
   const std::set<std::string> beside(places.beside.begin(), places.beside.end());
-  for (const LabelRow* row : strays) {
-    for (const std::string& meaning : meanings.of(row->path)) {
+  for (const int64_t stray : strays) {
+    const RowName& row = names[static_cast<size_t>(stray)];
+    for (const std::string& meaning : meanings.of(row.name)) {
       if (beside.count(meaning) == 0) continue;
-      throw FileError(places.csv,
-                      fmt::format("line {}: the image {} is outside the class folders and is not read; move it into one of them", row->line,
-                                  row->path));
+      refuse_line(places.csv, row.line,
+                  fmt::format("the image {} is outside the class folders and is not read; move it into one of them", row.name));
     }
-    if (!meanings.has_file(row->path))
-      throw FileError(places.csv, fmt::format("line {}: no image {} in {}", row->line, row->path, places.root));
+    if (!meanings.has_file(row.name)) refuse_line(places.csv, row.line, fmt::format("no image {} in {}", row.name, places.root));
   }
   return row_of;
 }
@@ -151,10 +152,11 @@ struct Values {
   std::vector<std::string> names;
 };
 
-Values values_of(const LabelColumn& column, const std::vector<const LabelRow*>& rows, int64_t LabelRow::*field) {
-  std::vector<int64_t> number_of(column.names.size(), kUnknown);
-  for (const LabelRow* row : rows) {
-    if (row->*field != kUnknown) number_of[static_cast<size_t>(row->*field)] = 0;
+Values values_of(const LabelFile& labels, const LabelColumn& column, const std::vector<int64_t>& rows, int64_t LabelRow::*field) {
+  std::vector<int64_t> number_of(column.names.size(), kUnknown), own;
+  for (const int64_t row : rows) {
+    own.push_back(labels.rows[static_cast<size_t>(row)].*field);
+    if (own.back() != kUnknown) number_of[static_cast<size_t>(own.back())] = 0;
   }
   if (column.kind == ColumnKind::kIntegers) {  // keep their numbers
     while (!number_of.empty() && number_of.back() == kUnknown) number_of.pop_back();
@@ -166,9 +168,7 @@ Values values_of(const LabelColumn& column, const std::vector<const LabelRow*>& 
     number_of[i] = std::ssize(values.names);
     values.names.push_back(column.names[i]);
   }
-  for (const LabelRow* row : rows) {
-    values.numbers.push_back(row->*field == kUnknown ? kUnknown : number_of[static_cast<size_t>(row->*field)]);
-  }
+  for (const int64_t value : own) values.numbers.push_back(value == kUnknown ? kUnknown : number_of[static_cast<size_t>(value)]);
   return values;
 }
 
@@ -204,7 +204,7 @@ void report_values(const std::string& csv, const LabelColumn& column, const Valu
 }
 
 // Reports the use of every column, for programs and, if some were not read, as remarks.
-void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<const LabelRow*>& rows,
+void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<int64_t>& rows,
                     const std::vector<ImageFile>& files, DatasetInfo& info) {
   ColumnUse& use = info.columns;
   use.file = places.csv;
@@ -220,7 +220,7 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
     use.ignored.push_back(column.title);
     if (labels.bias.kind != ColumnKind::kAbsent || !labels.looks_for_bias) continue;
     std::vector<std::string> values;
-    for (const LabelRow* row : rows) values.push_back(column.values[static_cast<size_t>(row - labels.rows.data())]);
+    for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
     if (may_be_bias(values, classes)) use.likely_bias.push_back(column.title);
   }
   info.remarks.push_back(without_control_characters(fmt::format("{}: column{} {} not read", places.csv, use.ignored.size() == 1 ? "" : "s",
@@ -235,31 +235,29 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
 
 }  // namespace
 
-MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images) {
-  return matched_rows(places, Meanings(places), labels, images);
+MatchedRows rows_of_images(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<std::string>& images) {
+  return matched_rows(places, Meanings(places), rows, images);
 }
 
-std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows) {
+std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<int64_t>& strays) {
   const Meanings meanings(places);
-  std::vector<const LabelRow*> found;
-  std::ranges::copy_if(rows, std::back_inserter(found), [&](const LabelRow* row) { return !meanings.has_file(row->path); });
+  std::vector<int64_t> found;
+  std::ranges::copy_if(strays, std::back_inserter(found),
+                       [&](int64_t row) { return !meanings.has_file(rows[static_cast<size_t>(row)].name); });
   return found;
 }
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
-  const std::vector<const LabelRow*> rows = match_rows(places, labels, files);
-  if (labels.label.kind != ColumnKind::kAbsent) {
-    Values values = values_of(labels.label, rows, &LabelRow::label);
-    for (size_t i = 0; i < files.size(); ++i) files[i].label = values.numbers[i];
-    report_values(places.csv, labels.label, values, info);
-    info.class_names = std::move(values.names);
-  }
-  if (labels.bias.kind != ColumnKind::kAbsent) {
-    Values values = values_of(labels.bias, rows, &LabelRow::bias);
-    for (size_t i = 0; i < files.size(); ++i) files[i].bias = values.numbers[i];
-    report_values(places.csv, labels.bias, values, info);
-    info.bias_names = std::move(values.names);
-  }
+  const std::vector<int64_t> rows = match_rows(places, labels, files);
+  const auto lay = [&](const LabelColumn& column, int64_t LabelRow::*of_row, int64_t ImageFile::*of_file, std::vector<std::string>& names) {
+    if (column.kind == ColumnKind::kAbsent) return;
+    Values values = values_of(labels, column, rows, of_row);
+    for (size_t i = 0; i < files.size(); ++i) files[i].*of_file = values.numbers[i];
+    report_values(places.csv, column, values, info);
+    names = std::move(values.names);
+  };
+  lay(labels.label, &LabelRow::label, &ImageFile::label, info.class_names);
+  lay(labels.bias, &LabelRow::bias, &ImageFile::bias, info.bias_names);
   report_columns(places, labels, rows, files, info);
 }
 

@@ -7,6 +7,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/label_file.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 
@@ -28,14 +29,14 @@ struct LabelPlaces {
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
 
 struct MatchedRows {
-  std::vector<const LabelRow*> of_image;  // null: none
-  std::vector<const LabelRow*> strays;    // of no image
+  std::vector<int64_t> of_image;  // the row of each image, or kUnknown
+  std::vector<int64_t> strays;    // rows of no image
 };
 
-// For each of these images, paths below the root, its row of the CSV. FileError where two rows name one image.
-MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images);
+// For each of these images, paths below the root, its row. FileError where two rows name one image.
+MatchedRows rows_of_images(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<std::string>& images);
 
-// Those of `rows` for which there is no file: others may be of another split.
-std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows);
+// Those of `strays` for which there is no file: others may be of another split.
+std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<int64_t>& strays);
 
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/evaluate/accuracy.h"
 
 namespace debias {
@@ -19,19 +19,17 @@ constexpr char kClusteringsName[] = "clusterings";
 class ClusterFile {
  public:
   explicit ClusterFile(const ClusteringsOptions& options) : file_(options.file()), numbers_(options.columns().size()) {
-    const std::vector<CsvRecord> records = read_csv(file_);
+    const CsvTable table(file_);
     const auto column = [&](const std::string& name) {
-      const auto& header = records.front().fields;
-      const auto found = std::find(header.begin(), header.end(), name);
-      if (found == header.end()) throw FileError(file_, fmt::format("no column '{}'{}", name, suggestion(name, header)));
-      return static_cast<size_t>(found - header.begin());
+      if (const auto found = table.find(name)) return *found;
+      throw FileError(file_, fmt::format("no column '{}'{}", name, suggestion(name, table.titles())));
     };
     const size_t path = column(options.path());
     std::vector<size_t> places;
     for (const auto& name : options.columns()) places.push_back(column(name));
-    for (size_t i = 1; i < records.size(); ++i) {
-      Row row{records[i].fields[path], {}};
-      for (size_t c = 0; c < places.size(); ++c) row.clusters.push_back(number_of(c, records[i].fields[places[c]]));
+    for (const CsvRecord& record : table.rows()) {
+      Row row{record.fields[path], {}};
+      for (size_t c = 0; c < places.size(); ++c) row.clusters.push_back(number_of(c, record.fields[places[c]]));
       by_name_.emplace(last_part(row.path), std::move(row));
     }
   }

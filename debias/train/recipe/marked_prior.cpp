@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/file_error.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/results/proportion_interval.h"
 #include "debias/train/recipe/distinct_marks.h"
 

@@ -9,7 +9,7 @@
 
 #include "debias/core/file_bytes.h"
 #include "debias/data/builders/data_make.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/resize.h"
 #include "tests/data/fixture_files.h"

@@ -1,4 +1,4 @@
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 
 #include <algorithm>
 #include <string_view>
@@ -88,6 +88,30 @@ std::vector<CsvRecord> read_csv(const std::string& path) {
       refuse_line(path, record.line, fmt::format("{} fields, expected {}", record.fields.size(), columns));
   }
   return records;
+}
+
+CsvTable::CsvTable(const std::string& path) : path_(path), rows_(read_csv(path)) {
+  for (const std::string& field : rows_.front().fields) titles_.emplace_back(without_blanks(field));
+  header_line_ = rows_.front().line;
+  rows_.erase(rows_.begin());
+}
+
+std::optional<size_t> CsvTable::find(const std::string& title) const {
+  const auto found = std::find(titles_.begin(), titles_.end(), title);
+  if (found == titles_.end()) return std::nullopt;
+  if (std::count(found, titles_.end(), title) > 1) refuse_line(path_, header_line_, fmt::format("column '{}' is given twice", title));
+  return static_cast<size_t>(found - titles_.begin());
+}
+
+ColumnFields CsvTable::fields(size_t column) const {
+  ColumnFields fields{path_, titles_[column], {}, {}};
+  fields.values.reserve(rows_.size());
+  fields.lines.reserve(rows_.size());
+  for (const CsvRecord& row : rows_) {
+    fields.values.emplace_back(without_blanks(row.fields[column]));
+    fields.lines.push_back(row.line);
+  }
+  return fields;
 }
 
 void refuse_line(const std::string& path, int64_t line, const std::string& reason) {

@@ -1,13 +1,12 @@
-#include "debias/data/readers/csv_column.h"
+#include "debias/data/readers/table_column.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "debias/data/readers/column_values.h"
 #include "tests/support/refusals.h"
 
 namespace debias {
-namespace csv_column_test {
+namespace table_column_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -15,13 +14,13 @@ using testing::IsEmpty;
 
 const std::string kPath = "c.csv";
 
-ColumnFields column(const std::vector<std::string_view>& values) {
+ColumnFields column(const std::vector<std::string>& values) {
   ColumnFields fields{kPath, "label", values, {}};
   for (size_t i = 0; i < values.size(); ++i) fields.lines.push_back(static_cast<int64_t>(i) + 2);
   return fields;
 }
 
-TEST(CsvColumn, HoldsIntegersOnlyAsTheyArePrinted) {
+TEST(TableColumn, HoldsIntegersOnlyAsTheyArePrinted) {
   EXPECT_EQ(field_kind(column({"0", "", "-1", "+1", "12"})), FieldKind::kIntegers);
   for (const char* other : {"01", "+01", "+0", "-0", "00", "007"}) {
     EXPECT_EQ(field_kind(column({"1", other})), FieldKind::kPaddedNames) << other;
@@ -32,7 +31,7 @@ TEST(CsvColumn, HoldsIntegersOnlyAsTheyArePrinted) {
   EXPECT_EQ(field_kind(column({"", ""})), FieldKind::kNames);
 }
 
-TEST(CsvColumn, PaddedIntegersAreNamesAndMinusOneIsUnknownAmongThem) {
+TEST(TableColumn, PaddedIntegersAreNamesAndMinusOneIsUnknownAmongThem) {
   const CategoricalValues mixed = categorical_values(column({"2", "01", "1", "-1", "01", ""}));
   EXPECT_THAT(mixed.names, ElementsAre("01", "1", "2"));
   EXPECT_THAT(mixed.values, ElementsAre(2, 0, 1, -1, 0, -1));
@@ -40,13 +39,13 @@ TEST(CsvColumn, PaddedIntegersAreNamesAndMinusOneIsUnknownAmongThem) {
   EXPECT_THAT(categorical_values(column({"x", "-1"})).names, ElementsAre("-1", "x"));
 }
 
-TEST(CsvColumn, SignsAloneAreRejectedInAnyForm) {
+TEST(TableColumn, SignsAloneAreRejectedInAnyForm) {
   EXPECT_THAT(data_error_of([] { categorical_values(column({"1", "-1"})); }), HasSubstr("c.csv: line 3: column 'label' has only -1 and 1"));
   EXPECT_THAT(data_error_of([] { categorical_values(column({"-1", "+1"})); }), HasSubstr("line 2"));
   EXPECT_THAT(categorical_values(column({"1", "-1"}), SignsAlone::kName).names, ElementsAre("-1", "1"));
 }
 
-TEST(CsvColumn, WordsForMissingValuesAreClearedAndCounted) {
+TEST(TableColumn, WordsForMissingValuesAreClearedAndCounted) {
   ColumnFields fields = column({"nan", "a", "NA", "None", "none", "Nan", "<NA>"});
   EXPECT_EQ(clear_missing_words(fields), "column 'label': 4 fields such as 'nan' are read as unknown");
   EXPECT_THAT(fields.values, ElementsAre("", "a", "", "", "none", "Nan", ""));
@@ -55,5 +54,5 @@ TEST(CsvColumn, WordsForMissingValuesAreClearedAndCounted) {
   EXPECT_EQ(clear_missing_words(one), "column 'label': 1 field, '#N/A', is read as unknown");
 }
 
-}  // namespace csv_column_test
+}  // namespace table_column_test
 }  // namespace debias
