@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "debias/core/file_error.h"
+#include "debias/data/group_counts.h"
 
 namespace debias {
 namespace {
@@ -101,7 +102,7 @@ std::string columns_text(const ColumnUse& columns) {
 std::string aligned_text(const DataCheck& train) {
   int64_t known = 0;
   for (const auto& row : train.bias_table) known = std::accumulate(row.begin(), row.end(), known);
-  const int64_t aligned = known - conflicting_count(train.bias_table);
+  const int64_t aligned = known - GroupCounts(train.bias_table).conflicting();
   const std::string which = known == train.count ? "training images" : "training images with a label and a bias label";
   std::string text = fmt::format("{} of {} {} ({:.1f} %) have the most frequent bias label of their class\n", aligned, known, which,
                                  known == 0 ? 0.0 : 100 * static_cast<double>(aligned) / static_cast<double>(known));

@@ -89,15 +89,11 @@ std::vector<std::vector<int64_t>> clusters_of(const ClusterFile& file, const std
 }
 
 ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count, const std::string& what) {
-  ClusteringAccuracy mean;
-  for (size_t cell = 0; cell < counts.count.size(); ++cell) {
-    if (counts.count[cell] < min_count) continue;
-    mean.accuracy += static_cast<double>(counts.correct[cell]) / static_cast<double>(counts.count[cell]);
-    ++mean.cells;
-  }
-  if (mean.cells == 0) throw data_error("clusterings: {}: no class has {} images in one cluster; lower min_count", what, min_count);
-  mean.accuracy /= static_cast<double>(mean.cells);
-  return mean;
+  std::vector<bool> evaluated;
+  for (const int64_t samples : counts.count) evaluated.push_back(samples >= min_count);
+  const GroupAccuracies found = counts.accuracies(evaluated);
+  if (found.groups == 0) throw data_error("clusterings: {}: no class has {} images in one cluster; lower min_count", what, min_count);
+  return {found.mean, found.groups};
 }
 
 }  // namespace
