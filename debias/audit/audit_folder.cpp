@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -37,15 +38,45 @@ void remark_on_stray_rows(const AuditFolderOptions& options, const std::vector<R
                                 rows.size() == 1 ? "is" : "are", rows.size() == 1 ? "it" : "them", first.name, first.line));
 }
 
-// For each image its row, or kUnknown. With `remarks`, for rows of no file.
+// The column of paths.
+size_t path_column(const CsvTable& table, const std::vector<std::string>& images, std::vector<std::string>* remarks) {
+  if (const auto found = table.find("path")) return *found;
+  std::vector<size_t> taken;
+  for (const char* title : {"label", "split"}) {
+    if (const auto found = table.find(title)) taken.push_back(*found);
+  }
+  const auto found = naming_column(table, SampleNames(images), taken);
+  if (!found) return required_column(table, "path");
+  if (remarks != nullptr) {
+    remarks->push_back(table.titles()[*found].empty() ? "the column without a title names the images"
+                                                      : fmt::format("column '{}' names the images", table.titles()[*found]));
+  }
+  return *found;
+}
+
+// For each image its row, or kUnknown. With `remarks`, for rows of no file, and on names that differ.
 std::vector<int64_t> rows_of(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
                              const std::vector<std::string>& images, std::vector<std::string>* remarks = nullptr) {
-  const size_t path = required_column(table, "path");
+  const size_t path = path_column(table, images, remarks);
+  const std::vector<std::string> splits = split_fields(table);
+  std::vector<std::string> paths;
+  for (const std::string& field : table.column(path)) paths.push_back(normal_path(field));
+  const std::vector<int64_t> repeated = repeated_rows(table, "path", paths, splits);
   std::vector<RowName> names;
-  for (const CsvRecord& row : table.rows()) names.push_back({normal_path(row.fields[path]), row.line});
-  const LabelPlaces places{options.folder, prefix, options.labels};
-  const MatchedRows matched = rows_of_images(places, names, images);
-  if (remarks != nullptr) remark_on_stray_rows(options, names, rows_without_file(places, names, matched.strays), *remarks);
+  std::vector<int64_t> places;
+  for (int64_t r = 0; r < std::ssize(paths); ++r) {
+    if (std::ranges::binary_search(repeated, r)) continue;
+    const CsvRecord& row = table.rows()[static_cast<size_t>(r)];
+    names.push_back({paths[static_cast<size_t>(r)], row.line, splits.empty() ? "" : splits[static_cast<size_t>(r)]});
+    places.push_back(r);
+  }
+  const LabelPlaces label_places{options.folder, prefix, options.labels};
+  MatchedRows matched = rows_of_images(label_places, names, images);
+  for (int64_t& row : matched.of_image) row = row == kUnknown ? kUnknown : places[static_cast<size_t>(row)];
+  if (remarks == nullptr) return matched.of_image;
+  if (!repeated.empty()) remarks->push_back(note_on_repeated(table, repeated));
+  std::ranges::move(matched.notes, std::back_inserter(*remarks));
+  remark_on_stray_rows(options, names, rows_without_file(label_places, names, matched.strays), *remarks);
   return matched.of_image;
 }
 
@@ -93,8 +124,11 @@ void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
 void take_labels(const CsvTable& table, const std::vector<int64_t>& rows, AuditFolder& folder) {
   const ColumnFields written = fields_of(table, "label", rows);
   ColumnFields fields = written;
-  if (std::string remark = clear_missing_words(fields); !remark.empty()) folder.remarks.push_back(std::move(remark));
+  clear_missing_words(fields);
   CategoricalValues values = categorical_values(fields);
+  note_decimals(fields, values);
+  std::ranges::move(fields.notes, std::back_inserter(folder.remarks));
+  if (std::string note = note_on_codes(fields.title, values, "class"); !note.empty()) folder.remarks.push_back(std::move(note));
   folder.classes = std::move(values.names);
   folder.labels = std::move(values.values);
   for (size_t i = 0; i < folder.labels.size(); ++i) {
@@ -122,9 +156,13 @@ void take_columns(const AuditFolderOptions& options, const CsvTable& table, cons
     }
   }
   for (const std::string& title : titles) {
-    AuditColumn column = column_of(table, title, rows);
+    ColumnFields fields = fields_of(table, title, rows);
+    AuditColumn column{title, fields.values};
     const std::string reason = unusable_column(column.values);
     if (reason.empty()) {
+      clear_missing_words(fields);
+      categorical_values(fields, SignsAlone::kName);
+      std::ranges::move(fields.notes, std::back_inserter(folder.remarks));
       folder.columns.push_back(std::move(column));
     } else {
       folder.remarks.push_back(fmt::format("column {} is ignored: it {}", title, reason));
@@ -194,6 +232,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
     return folder;
   }
   const CsvTable table(options.labels);
+  std::ranges::copy(table.notes(), std::back_inserter(folder.remarks));
   const std::vector<int64_t> rows = rows_of_files(options, prefix, table, folder);
   if (table.find("label")) take_labels(table, rows, folder);
   if (table.find("split")) keep_split(column_of(table, "split", rows), options.split.empty() ? "train" : options.split, folder);

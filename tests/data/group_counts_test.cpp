@@ -30,7 +30,7 @@ TEST(GroupCounts, TheMajorityIsTheLowestOfEquallyFrequentOnes) {
   EXPECT_THAT(counts.majorities(), ElementsAre(1, kUnknown, 0));
   EXPECT_EQ(counts.conflicting(), 8 + 1);
   EXPECT_THAT(GroupCounts(2, 0).majorities(), ElementsAre(kUnknown, kUnknown));
-  EXPECT_EQ(GroupCounts({}).conflicting(), 0);
+  EXPECT_EQ(GroupCounts(std::vector<std::vector<int64_t>>()).conflicting(), 0);
 }
 
 TEST(GroupCounts, TheWorstAndTheMeanAreOverTheGroupsThatCount) {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <set>
@@ -11,8 +12,10 @@
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
 #include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
+#include "debias/data/split_names.h"
 
 namespace debias {
 namespace {
@@ -34,11 +37,12 @@ class Meanings {
     csv_folders_ = {folder_text(csv_folder), folder_text(real_path(csv_folder.string()))};
   }
 
+  // Below the root, by the root, the CSV's folder and the top.
   std::vector<std::string> of(const std::string& path) const {
     std::vector<std::string> below_root;
     for (const std::string& name : spellings(path)) {
-      const bool absolute = name.front() == '/';
-      if (!absolute) below_root.insert(below_root.end(), {name, places_.prefix + name});
+      const bool absolute = name.starts_with('/');
+      if (!absolute) below_root.push_back(name);
       for (size_t i = 0; i < roots_.size(); ++i) {
         const std::string whole = absolute ? name : normal_path(csv_folders_[i] + name);
         if (whole.starts_with(roots_[i])) below_root.push_back(whole.substr(roots_[i].size()));
@@ -81,6 +85,11 @@ class Meanings {
   std::vector<std::string> roots_, csv_folders_;  // as given, and without links
 };
 
+void add_note(const std::string& csv, const std::string& note, DatasetInfo& info) {
+  info.columns.remarks.push_back(without_control_characters(fmt::format("{}: {}", csv, note)));
+  info.remarks.push_back(info.columns.remarks.back());
+}
+
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 [[noreturn]] void refuse_missing_row(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels, const std::string& image,
@@ -97,53 +106,104 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
                                           fmt::join(meanings.names_of(image), "', '"), has));
 }
 
+// Splits beside the one of `places`, with their slashes, and their images.
+struct OtherSplits {
+  std::vector<std::string> prefixes, images;
+};
+
+OtherSplits other_splits(const LabelPlaces& places) {
+  OtherSplits others;
+  if (places.prefix.empty() || places.root.empty()) return others;
+  for (const std::string& folder : list_folders(places.root)) {
+    if (folder + "/" == places.prefix || !names_a_split(folder)) continue;
+    others.prefixes.push_back(folder + "/");
+    for (const std::string& image : list_images((fs::path(places.root) / folder).string(), places.root))
+      others.images.push_back(folder + "/" + image);
+  }
+  return others;
+}
+
+// "train" is a word of "labels_train.csv".
+bool csv_names_split(const LabelPlaces& places) {
+  const std::string stem = in_lower_case(fs::path(places.csv).stem().string()), split = in_lower_case(places.prefix);
+  std::string word;
+  for (const char c : stem + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else if (word + "/" == split) {
+      return true;
+    } else {
+      word.clear();
+    }
+  }
+  return false;
+}
+
 MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const std::vector<RowName>& rows,
                          const std::vector<std::string>& images) {
-  const SampleNames samples(images);
-  MatchedRows matched{std::vector<int64_t>(images.size(), kUnknown), {}};
-  for (int64_t r = 0; r < std::ssize(rows); ++r) {
-    const RowName& row = rows[static_cast<size_t>(r)];
-    std::optional<int64_t> image;
-    for (const std::string& meaning : meanings.of(row.name)) {
-      if (!image) image = samples.find(meaning);
+  const OtherSplits others = other_splits(places);
+  std::vector<std::string> all = images;
+  all.insert(all.end(), others.images.begin(), others.images.end());
+  const SampleNames samples(std::move(all));
+  std::vector<std::string> prefixes = others.prefixes;
+  prefixes.insert(prefixes.begin(), places.prefix);
+  const bool own_split = csv_names_split(places);
+  const std::set<std::string> beside(places.beside.begin(), places.beside.end());
+
+  const auto in_splits = [&](const RowName& row) -> std::optional<int64_t> {
+    std::vector<int64_t> found;
+    for (const std::string& prefix : prefixes) {
+      const auto place = places.prefix.empty() ? std::nullopt : samples.find(prefix + row.name);
+      if (!place) continue;
+      if (in_lower_case(row.split) + "/" == in_lower_case(prefix)) return place;
+      found.push_back(*place);
+      if (own_split && prefix == places.prefix) break;
     }
-    if (!image) {
-      matched.strays.push_back(r);
-      continue;
+    if (found.size() > 1) refuse_two(places.csv, row, samples.name(found[0]), samples.name(found[1]));
+    return found.empty() ? std::nullopt : std::optional(found[0]);
+  };
+  const auto exact = [&](const RowName& row) -> std::optional<int64_t> {
+    const std::vector<std::string> below_root = meanings.of(row.name);
+    for (const std::string& meaning : below_root) {
+      if (const auto found = samples.find(meaning)) return found;
     }
-    int64_t& own = matched.of_image[static_cast<size_t>(*image)];
-    if (own != kUnknown) {
-      const RowName& first = rows[static_cast<size_t>(own)];
-      refuse_line(places.csv, row.line, fmt::format("{} is the same image as {} of line {}", row.name, first.name, first.line));
-    }
-    own = r;
-  }
-  return matched;
+    if (const auto found = in_splits(row)) return found;
+    const auto is_beside = [&](const std::string& meaning) { return beside.contains(meaning) || beside.contains(places.prefix + meaning); };
+    if (std::ranges::any_of(below_root, is_beside) || meanings.has_file(row.name)) return kUnknown;
+    return std::nullopt;
+  };
+  JoinedRows joined = join_rows(places.csv, rows, samples, exact);
+  joined.of_sample.resize(images.size());
+  return {std::move(joined.of_sample), std::move(joined.strays), std::move(joined.notes)};
 }
 
 // For each file its row.
-std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
+std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files,
+                                DatasetInfo& info) {
   const Meanings meanings(places);
   std::vector<std::string> images;
   for (const ImageFile& file : files) images.push_back(file.path);
   const std::vector<RowName> names = labels.names();
-  auto [row_of, strays] = matched_rows(places, meanings, names, images);
-  const auto missing = std::find(row_of.begin(), row_of.end(), kUnknown);
-  if (missing != row_of.end()) {
-    refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - row_of.begin())].path,
-                       std::count(missing, row_of.end(), kUnknown));
+  const MatchedRows matched = matched_rows(places, meanings, names, images);
+  const auto missing = std::ranges::find(matched.of_image, kUnknown);
+  if (missing != matched.of_image.end()) {
+    refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - matched.of_image.begin())].path,
+                       std::count(missing, matched.of_image.end(), kUnknown));
   }
   const std::set<std::string> beside(places.beside.begin(), places.beside.end());
-  for (const int64_t stray : strays) {
+  for (const int64_t stray : matched.strays) {
     const RowName& row = names[static_cast<size_t>(stray)];
     for (const std::string& meaning : meanings.of(row.name)) {
-      if (beside.count(meaning) == 0) continue;
+      if (!beside.contains(meaning) && !beside.contains(places.prefix + meaning)) continue;
       refuse_line(places.csv, row.line,
                   fmt::format("the image {} is outside the class folders and is not read; move it into one of them", row.name));
     }
     if (!meanings.has_file(row.name)) refuse_line(places.csv, row.line, fmt::format("no image {} in {}", row.name, places.root));
   }
-  return row_of;
+  for (const std::vector<std::string>* notes : {&labels.notes, &matched.notes}) {
+    for (const std::string& note : *notes) add_note(places.csv, note, info);
+  }
+  return matched.of_image;
 }
 
 // The column's values of these images, and their names.
@@ -195,12 +255,10 @@ std::string remark(const std::string& csv, const LabelColumn& column, const Valu
       fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
-// What a column was read as, and which words were read as unknown.
+// What a column was read as, and what was read otherwise than it is written.
 void report_values(const std::string& csv, const LabelColumn& column, const Values& values, DatasetInfo& info) {
   info.remarks.push_back(remark(csv, column, values));
-  if (column.missing_words.empty()) return;
-  info.columns.remarks.push_back(without_control_characters(fmt::format("{}: {}", csv, column.missing_words)));
-  info.remarks.push_back(info.columns.remarks.back());
+  for (const std::string& note : column.notes) add_note(csv, note, info);
 }
 
 // Reports the use of every column, for programs and, if some were not read, as remarks.
@@ -248,7 +306,7 @@ std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vec
 }
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
-  const std::vector<int64_t> rows = match_rows(places, labels, files);
+  const std::vector<int64_t> rows = match_rows(places, labels, files, info);
   const auto lay = [&](const LabelColumn& column, int64_t LabelRow::*of_row, int64_t ImageFile::*of_file, std::vector<std::string>& names) {
     if (column.kind == ColumnKind::kAbsent) return;
     Values values = values_of(labels, column, rows, of_row);
