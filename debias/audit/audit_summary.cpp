@@ -46,7 +46,7 @@ nlohmann::ordered_json to_json(const FolderAudit& audit) {
   json["searched"] = nlohmann::ordered_json::array();
   for (const CandidateKind kind : result.searched) json["searched"].push_back(enum_name(kind));
   json["not_detectable"] = not_detectable(result);
-  json["remarks"] = result.remarks;
+  json["notes"] = result.remarks;
   json["bad_files"] = nlohmann::ordered_json::array();
   for (const BadFile& bad : audit.bad) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
   return json;

@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// {"images", "classes", "candidates", "searched", "not_detectable", "remarks", "bad_files"}.
+// {"images", "classes", "candidates", "searched", "not_detectable", "notes", "bad_files"}.
 nlohmann::ordered_json to_json(const FolderAudit& audit);
 
 // `commands` are those to run next.

@@ -35,7 +35,7 @@ nlohmann::ordered_json to_json(const DataCheck& check) {
   json["bad_files"] = nlohmann::ordered_json::array();
   for (const BadFile& bad : check.bad_files) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
   if (!check.columns.file.empty()) json["columns"] = columns_json(check.columns);
-  json["remarks"] = check.remarks;
+  json["notes"] = check.remarks;
   return json;
 }
 

@@ -12,7 +12,7 @@
 namespace debias {
 
 // Keys "name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table" if there are bias labels, "bad_files",
-// "columns" of a CSV, "remarks".
+// "columns" of a CSV, "notes".
 nlohmann::ordered_json to_json(const DataCheck& check);
 
 std::string check_text(const DataCheck& check);

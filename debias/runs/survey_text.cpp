@@ -150,7 +150,7 @@ Json survey_json(const FolderSurvey& survey) {
       {"bias_table", train.bias_table},
       {"sizes", {{"smallest", size_json(sizes.smallest)}, {"median", size_json(sizes.median)}, {"largest", size_json(sizes.largest)}}},
       {"bad_files", Json::array()},
-      {"remarks", survey.remarks}};
+      {"notes", survey.remarks}};
   if (survey.evaluated_check) json["splits"][evaluated_name(survey)] = split_json(*survey.evaluated_check);
   for (const auto& files : {damaged(survey), survey.layout.not_read}) {
     for (const BadFile& file : files) json["bad_files"].push_back({{"path", file.path}, {"reason", file.reason}});

@@ -12,7 +12,7 @@ namespace debias {
 
 std::string survey_text(const FolderSurvey& survey, const std::string& folder);
 
-// {"images", "classes", "biases", "columns", "splits", "bias_table", "sizes", "bad_files", "remarks"}; the table and the columns describe
+// {"images", "classes", "biases", "columns", "splits", "bias_table", "sizes", "bad_files", "notes"}; the table and the columns describe
 // the training images.
 nlohmann::ordered_json survey_json(const FolderSurvey& survey);
 

@@ -137,7 +137,7 @@ class Audit:
     @classmethod
     def of(cls, found: Mapping[str, Any], page: str) -> "Audit":
         return cls(found["images"], list(found["classes"]), [Candidate.of(one) for one in found["candidates"]], list(found["searched"]),
-                   list(found["not_detectable"]), list(found.get("remarks", [])), page)
+                   list(found["not_detectable"]), list(found.get("notes", found.get("remarks", []))), page)
 
     @property
     def shortcuts(self) -> List[Candidate]:
