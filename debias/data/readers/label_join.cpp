@@ -113,7 +113,8 @@ struct OtherSplits {
 
 OtherSplits other_splits(const LabelPlaces& places) {
   OtherSplits others;
-  if (places.prefix.empty() || places.root.empty()) return others;
+  std::error_code failure;
+  if (places.prefix.empty() || !fs::is_directory(places.root, failure)) return others;
   for (const std::string& folder : list_folders(places.root)) {
     if (folder + "/" == places.prefix || !names_a_split(folder)) continue;
     others.prefixes.push_back(folder + "/");
