@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -12,8 +13,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/folder_layout.h"
-#include "debias/data/readers/column_values.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/label_join.h"
 
 namespace debias {
@@ -21,92 +21,89 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct CsvTable {
-  std::string path;
-  std::vector<std::string> titles;
-  std::vector<CsvRecord> records;  // without the header
-
-  size_t required(const std::string& title) const {
-    const auto found = std::find(titles.begin(), titles.end(), title);
-    if (found == titles.end()) {
-      throw usage_error("audit: {} has no column '{}'{}", path, title, suggestion(title, titles));
-    }
-    return static_cast<size_t>(found - titles.begin());
-  }
-  bool has(const std::string& title) const { return std::find(titles.begin(), titles.end(), title) != titles.end(); }
-};
-
-CsvTable read_table(const std::string& path) {
-  CsvTable table{path, {}, read_csv(path)};
-  for (const std::string& title : table.records.front().fields) table.titles.emplace_back(without_blanks(title));
-  table.records.erase(table.records.begin());
-  return table;
+size_t required_column(const CsvTable& table, const std::string& title) {
+  if (const auto found = table.find(title)) return *found;
+  throw usage_error("audit: {} has no column '{}'{}", table.path(), title, suggestion(title, table.titles()));
 }
 
 std::string counted(size_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
-// For each file its record; null where it has none.
-using FileRecords = std::vector<const CsvRecord*>;
-
-void remark_on_stray_rows(const AuditFolderOptions& options, const std::vector<const LabelRow*>& rows, std::vector<std::string>& remarks) {
+void remark_on_stray_rows(const AuditFolderOptions& options, const std::vector<RowName>& names, const std::vector<int64_t>& rows,
+                          std::vector<std::string>& remarks) {
   if (rows.empty()) return;
+  const RowName& first = names[static_cast<size_t>(rows.front())];
   remarks.push_back(fmt::format("{} of {} {} no image in {} and {} ignored here, while debias init rejects {}; the first is {} in line {}",
                                 counted(rows.size(), "row"), options.labels, rows.size() == 1 ? "has" : "have", options.folder,
-                                rows.size() == 1 ? "is" : "are", rows.size() == 1 ? "it" : "them", rows.front()->path, rows.front()->line));
+                                rows.size() == 1 ? "is" : "are", rows.size() == 1 ? "it" : "them", first.name, first.line));
 }
 
-// With `remarks`, for rows of no file.
-FileRecords records_of(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
-                       const std::vector<std::string>& images, std::vector<std::string>* remarks = nullptr) {
-  const size_t path = table.required("path");
-  LabelFile numbered;  // a row's label is the number of its record
-  for (size_t r = 0; r < table.records.size(); ++r) {
-    const CsvRecord& record = table.records[r];
-    numbered.rows.push_back({.path = fs::path(record.fields[path]).lexically_normal().generic_string(),
-                             .label = static_cast<int64_t>(r),
-                             .bias = kUnknown,
-                             .line = record.line});
+// The column of paths.
+size_t path_column(const CsvTable& table, const std::vector<std::string>& images, std::vector<std::string>* remarks) {
+  if (const auto found = table.find("path")) return *found;
+  std::vector<size_t> taken;
+  for (const char* title : {"label", "split"}) {
+    if (const auto found = table.find(title)) taken.push_back(*found);
   }
-  FileRecords records;
-  const LabelPlaces places{options.folder, prefix, options.labels};
-  const MatchedRows matched = rows_of_images(places, numbered, images);
-  for (const LabelRow* row : matched.of_image) {
-    records.push_back(row == nullptr ? nullptr : &table.records[static_cast<size_t>(row->label)]);
+  const auto found = naming_column(table, SampleNames(images), taken);
+  if (!found) return required_column(table, "path");
+  if (remarks != nullptr) {
+    remarks->push_back(table.titles()[*found].empty() ? "the column without a title names the images"
+                                                      : fmt::format("column '{}' names the images", table.titles()[*found]));
   }
-  if (remarks != nullptr) remark_on_stray_rows(options, rows_without_file(places, matched.strays), *remarks);
-  return records;
+  return *found;
 }
 
-FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
+// For each image its row, or kUnknown. With `remarks`, for rows of no file, and on names that differ.
+std::vector<int64_t> rows_of(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
+                             const std::vector<std::string>& images, std::vector<std::string>* remarks = nullptr) {
+  const size_t path = path_column(table, images, remarks);
+  const std::vector<std::string> splits = split_fields(table);
+  std::vector<std::string> paths;
+  for (const std::string& field : table.column(path)) paths.push_back(normal_path(field));
+  const std::vector<int64_t> repeated = repeated_rows(table, "path", paths, splits);
+  std::vector<RowName> names;
+  std::vector<int64_t> places;
+  for (int64_t r = 0; r < std::ssize(paths); ++r) {
+    if (std::ranges::binary_search(repeated, r)) continue;
+    const CsvRecord& row = table.rows()[static_cast<size_t>(r)];
+    names.push_back({paths[static_cast<size_t>(r)], row.line, splits.empty() ? "" : splits[static_cast<size_t>(r)]});
+    places.push_back(r);
+  }
+  const LabelPlaces label_places{options.folder, prefix, options.labels};
+  MatchedRows matched = rows_of_images(label_places, names, images);
+  for (int64_t& row : matched.of_image) row = row == kUnknown ? kUnknown : places[static_cast<size_t>(row)];
+  if (remarks == nullptr) return matched.of_image;
+  if (!repeated.empty()) remarks->push_back(note_on_repeated(table, repeated));
+  std::ranges::move(matched.notes, std::back_inserter(*remarks));
+  remark_on_stray_rows(options, names, rows_without_file(label_places, names, matched.strays), *remarks);
+  return matched.of_image;
+}
+
+std::vector<int64_t> rows_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
+                                   AuditFolder& folder) {
   std::vector<std::string> images;
   for (const PictureFile& file : folder.files) images.push_back(file.source);
-  FileRecords records = records_of(options, prefix, table, images, &folder.notes);
-  const auto missing = static_cast<size_t>(std::count(records.begin(), records.end(), nullptr));
-  if (missing == records.size()) {
+  std::vector<int64_t> rows = rows_of(options, prefix, table, images, &folder.notes);
+  const auto missing = static_cast<size_t>(std::count(rows.begin(), rows.end(), kUnknown));
+  if (missing == rows.size()) {
     throw FileError(options.labels, fmt::format("has no row for any image; the images are named as '{}'", images.front()));
   }
   if (missing > 0) {
-    const auto first = static_cast<size_t>(std::find(records.begin(), records.end(), nullptr) - records.begin());
-    const std::string effect = !table.has("label") ? "their values are unknown" : "without a label they are left out";
+    const auto first = static_cast<size_t>(std::find(rows.begin(), rows.end(), kUnknown) - rows.begin());
+    const std::string effect = !table.find("label") ? "their values are unknown" : "without a label they are left out";
     folder.notes.push_back(fmt::format("{} {} no row in {}: {}; the first is {}", counted(missing, "image"), missing == 1 ? "has" : "have",
                                        options.labels, effect, images[first]));
   }
-  return records;
+  return rows;
 }
 
-ColumnFields fields_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
-  const size_t position = table.required(title);
-  ColumnFields column{table.path, title, {}, {}};
-  for (const CsvRecord* record : records) {
-    column.values.push_back(record == nullptr ? std::string_view() : without_blanks(record->fields[position]));
-    column.lines.push_back(record == nullptr ? 0 : record->line);
-  }
-  return column;
+// Of these rows; an empty field of line 0 in the place of none.
+ColumnFields fields_of(const CsvTable& table, const std::string& title, const std::vector<int64_t>& rows) {
+  return table.fields(required_column(table, title)).selected(rows);
 }
 
-AuditColumn column_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
-  const ColumnFields fields = fields_of(table, title, records);
-  return {title, {fields.values.begin(), fields.values.end()}};
+AuditColumn column_of(const CsvTable& table, const std::string& title, const std::vector<int64_t>& rows) {
+  return {title, fields_of(table, title, rows).values};
 }
 
 // Images whose row has no label.
@@ -123,11 +120,14 @@ void remark_on_unlabelled(const ColumnFields& written, AuditFolder& folder) {
                                      field));
 }
 
-void take_labels(const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
-  const ColumnFields written = fields_of(table, "label", records);
+void take_labels(const CsvTable& table, const std::vector<int64_t>& rows, AuditFolder& folder) {
+  const ColumnFields written = fields_of(table, "label", rows);
   ColumnFields fields = written;
-  if (std::string remark = clear_missing_words(fields); !remark.empty()) folder.notes.push_back(std::move(remark));
+  clear_missing_words(fields);
   CategoricalValues values = categorical_values(fields);
+  note_decimals(fields, values);
+  std::ranges::move(fields.notes, std::back_inserter(folder.notes));
+  if (std::string note = note_on_codes(fields.title, values, "class"); !note.empty()) folder.notes.push_back(std::move(note));
   folder.classes = std::move(values.names);
   folder.labels = std::move(values.values);
   for (size_t i = 0; i < folder.labels.size(); ++i) {
@@ -147,24 +147,29 @@ void keep_split(const AuditColumn& splits, const std::string& wanted, AuditFolde
   if (others > 0) folder.notes.push_back(fmt::format("{} images of other splits than {} are left out", others, wanted));
 }
 
-void take_columns(const AuditFolderOptions& options, const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
+void take_columns(const AuditFolderOptions& options, const CsvTable& table, const std::vector<int64_t>& rows, AuditFolder& folder) {
   std::vector<std::string> titles = options.columns;
   if (titles.empty()) {
-    for (const std::string& title : table.titles) {
+    for (const std::string& title : table.titles()) {
       if (title != "path" && title != "label" && title != "split" && !title.empty()) titles.push_back(title);
     }
   }
   for (const std::string& title : options.group) {
-    table.required(title);
     if (std::ranges::find(titles, title) == titles.end()) titles.push_back(title);
   }
   for (const std::string& title : titles) {
-    AuditColumn column = column_of(table, title, records);
+    ColumnFields fields = fields_of(table, title, rows);
+    AuditColumn column{title, fields.values};
     if (const std::string reason = constant_column(column.values); !reason.empty()) {
       folder.notes.push_back(fmt::format("column {} is ignored: it {}", title, reason));
       continue;
     }
     column.unusable = unusable_column(column.values);
+    if (column.unusable.empty()) {
+      clear_missing_words(fields);
+      categorical_values(fields, SignsAlone::kName);
+      std::ranges::move(fields.notes, std::back_inserter(folder.notes));
+    }
     folder.columns.push_back(std::move(column));
   }
 }
@@ -176,9 +181,9 @@ void take_other_columns(const AuditFolderOptions& options, const CsvTable& table
   for (const auto& [prefix, others] : of_split) {
     std::vector<std::string> images;
     for (const OtherImage* other : others) images.push_back(other->file.source);
-    const FileRecords records = records_of(options, prefix, table, images);
+    const std::vector<int64_t> rows = rows_of(options, prefix, table, images);
     for (const AuditColumn& audited : folder.columns) {
-      const AuditColumn column = column_of(table, audited.name, records);
+      const AuditColumn column = column_of(table, audited.name, rows);
       for (size_t i = 0; i < others.size(); ++i) others[i]->column_values.push_back(column.values[i]);
     }
   }
@@ -232,11 +237,12 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
     }
     return folder;
   }
-  const CsvTable table = read_table(options.labels);
-  const FileRecords records = records_of_files(options, prefix, table, folder);
-  if (table.has("label")) take_labels(table, records, folder);
-  if (table.has("split")) keep_split(column_of(table, "split", records), options.split.empty() ? "train" : options.split, folder);
-  take_columns(options, table, records, folder);
+  const CsvTable table(options.labels);
+  std::ranges::copy(table.notes(), std::back_inserter(folder.notes));
+  const std::vector<int64_t> rows = rows_of_files(options, prefix, table, folder);
+  if (table.find("label")) take_labels(table, rows, folder);
+  if (table.find("split")) keep_split(column_of(table, "split", rows), options.split.empty() ? "train" : options.split, folder);
+  take_columns(options, table, rows, folder);
   take_other_columns(options, table, folder);
   return folder;
 }

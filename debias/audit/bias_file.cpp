@@ -8,7 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/csv_text.h"
-#include "debias/data/readers/csv_column.h"
+#include "debias/data/readers/table_column.h"
 
 namespace debias {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "debias/core/config.h"
-#include "debias/data/readers/csv_column.h"
+#include "debias/data/readers/table_column.h"
 
 namespace debias {
 namespace {

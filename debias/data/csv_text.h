@@ -1,4 +1,4 @@
-// Lines of CSV files, as csv_file.h reads them.
+// Lines of CSV files, as csv_table.h reads them.
 #pragma once
 
 #include <string>

@@ -12,6 +12,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/data/group_counts.h"
 #include "debias/data/hold_out.h"
 #include "debias/data/name_table.h"
 
@@ -47,7 +48,7 @@ bool can_evaluate(const Dataset& evaluated, const Dataset& train) {
 }
 
 double held_out_share(const DataCheck& train) {
-  const int64_t conflicting = conflicting_count(train.bias_table);
+  const int64_t conflicting = GroupCounts(train.bias_table).conflicting();
   if (conflicting == 0) return kLeastShare;
   const double share = std::clamp(kEvaluatedConflicting / static_cast<double>(conflicting), kLeastShare, kLargestShare);
   return std::ceil(20 * share) / 20;  // a round number
@@ -99,16 +100,6 @@ void refuse_single_class(const std::string& root, const DataCheck& train) {
 }
 
 }  // namespace
-
-int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table) {
-  int64_t count = 0;
-  for (const auto& row : bias_table) {
-    int64_t sum = 0;
-    for (const int64_t images : row) sum += images;
-    count += sum - *std::max_element(row.begin(), row.end());
-  }
-  return count;
-}
 
 std::string bias_doubt(const FolderSurvey& survey) {
   if (!survey.has_biases()) return "";

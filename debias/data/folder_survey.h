@@ -37,7 +37,4 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
 // images, or a group of class and bias label has too few on average. Empty if there is no such reason, or if there are no bias labels.
 std::string bias_doubt(const FolderSurvey& survey);
 
-// The images of a label x bias table whose bias label is not their class's most frequent one.
-int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table);
-
 }  // namespace debias

@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/normal_form.h"
 #include "debias/data/renumbered.h"
 #include "debias/data/subset.h"
 #include "debias/data/value_name.h"
@@ -24,15 +25,19 @@ struct Names {
   int64_t (Dataset::*number)(int64_t) const;
 };
 
-// Number in the set -> number in the table; nullopt where they are the same.
-std::optional<std::vector<int64_t>> translation(const Names& names) {
+// Number in the set -> number in the table; nullopt where they are the same. `alike`: names that are written otherwise there.
+std::optional<std::vector<int64_t>> translation(const Names& names, std::vector<std::string>& alike) {
   if (names.known.empty() || names.own == names.known) return std::nullopt;
-  std::map<std::string, int64_t> number_of;
-  for (size_t i = 0; i < names.known.size(); ++i) number_of.emplace(names.known[i], static_cast<int64_t>(i));
+  std::map<std::string, int64_t> number_of, number_of_plain;
+  for (size_t i = 0; i < names.known.size(); ++i) {
+    number_of.emplace(names.known[i], static_cast<int64_t>(i));
+    number_of_plain.emplace(plain_text(names.known[i]), static_cast<int64_t>(i));
+  }
   std::vector<int64_t> translated;
   for (const auto& name : names.own) {
-    const auto found = number_of.find(name);
-    translated.push_back(found == number_of.end() ? kAbsent : found->second);
+    const auto same = number_of.find(name), plain = number_of_plain.find(plain_text(name));
+    if (same == number_of.end() && plain != number_of_plain.end()) alike.push_back(name);
+    translated.push_back(same != number_of.end() ? same->second : plain != number_of_plain.end() ? plain->second : kAbsent);
   }
   return translated;
 }
@@ -46,11 +51,12 @@ int64_t translate(const std::optional<std::vector<int64_t>>& translated, const N
 struct Mapped {
   std::vector<int64_t> numbers;            // one an image
   std::map<std::string, int64_t> unknown;  // name -> images
+  std::vector<std::string> alike;          // names that the table writes otherwise
 };
 
 Mapped map_numbers(const Dataset& dataset, const Names& names) {
-  const auto translated = translation(names);
   Mapped mapped;
+  const auto translated = translation(names, mapped.alike);
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const int64_t number = (dataset.*names.number)(i);
     mapped.numbers.push_back(translate(translated, names, number));
@@ -90,6 +96,13 @@ MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTab
     refuse(*dataset, biases, bias_values);
   }
   MappedDataset mapped;
+  for (const auto& [names, numbers] : {std::pair(&classes, &labels), {&biases, &bias_values}}) {
+    if (numbers->alike.empty()) continue;
+    const size_t more = numbers->alike.size() - 1;
+    mapped.remarks.push_back(fmt::format("{} {}: {} '{}'{} differs from training's only in blanks or Unicode form: it is the same",
+                                         dataset->info().name, dataset->info().split, names->what, numbers->alike.front(),
+                                         more == 0 ? "" : fmt::format(", as {} more,", more)));
+  }
   if (!labels.unknown.empty()) mapped.remarks.push_back(remark(*dataset, classes, labels, "are left out"));
   if (!bias_values.unknown.empty()) mapped.remarks.push_back(remark(*dataset, biases, bias_values, "count as of unknown bias"));
   std::replace(bias_values.numbers.begin(), bias_values.numbers.end(), kAbsent, kUnknown);

@@ -7,6 +7,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/data/group_counts.h"
 #include "debias/data/value_name.h"
 
 namespace debias {
@@ -20,9 +21,6 @@ struct Names {
   std::vector<std::string> names;
 };
 
-// Samples of the training set by class and bias label.
-using Table = std::vector<std::vector<int64_t>>;
-
 Names names_of(const char* what, const std::vector<std::string>& named, int64_t count) {
   Names names{what, {}};
   for (int64_t i = 0; i < std::max(count, std::ssize(named)); ++i) names.names.push_back(value_name(named, i));
@@ -35,13 +33,11 @@ int64_t count_values(const Dataset& dataset, int64_t (Dataset::*number)(int64_t)
   return count;
 }
 
-Table count_pairs(const Dataset& train, size_t classes, size_t biases) {
-  Table table(classes, std::vector<int64_t>(biases));
-  for (int64_t i = 0; i < train.size(); ++i) {
-    const int64_t label = train.label(i), bias = train.bias(i);
-    if (label != kUnknown && bias != kUnknown) ++table[static_cast<size_t>(label)][static_cast<size_t>(bias)];
-  }
-  return table;
+// Samples of the training set.
+GroupCounts count_pairs(const Dataset& train, size_t classes, size_t biases) {
+  GroupCounts counts(static_cast<int64_t>(classes), static_cast<int64_t>(biases));
+  for (int64_t i = 0; i < train.size(); ++i) counts.add(counts.group(train.label(i), train.bias(i)));
+  return counts;
 }
 
 int64_t number_of(const AlignedChoice::Name& name, const Names& known) {
@@ -61,18 +57,19 @@ std::vector<std::vector<int64_t>> as_written(const AlignedChoice& choice, const 
   return aligned;
 }
 
-std::vector<std::vector<int64_t>> most_frequent(const Table& table, const Names& classes, const Names& biases,
+std::vector<std::vector<int64_t>> most_frequent(const GroupCounts& counts, const Names& classes, const Names& biases,
                                                 std::vector<std::string>& notes) {
-  std::vector<std::vector<int64_t>> aligned(table.size());
-  for (size_t y = 0; y < table.size(); ++y) {
-    const auto most = std::max_element(table[y].begin(), table[y].end());
-    if (most == table[y].end() || *most == 0) continue;
-    const auto first = most - table[y].begin();
-    aligned[y] = {first};
-    const auto ties = std::count(table[y].begin(), table[y].end(), *most);
+  const std::vector<int64_t> majorities = counts.majorities();
+  std::vector<std::vector<int64_t>> aligned(majorities.size());
+  for (size_t y = 0; y < majorities.size(); ++y) {
+    if (majorities[y] == kUnknown) continue;
+    aligned[y] = {majorities[y]};
+    const auto own = counts.count.begin() + static_cast<std::ptrdiff_t>(y) * counts.biases;
+    const int64_t most = own[majorities[y]];
+    const auto ties = std::count(own, own + counts.biases, most);
     if (ties == 1) continue;
     notes.push_back(fmt::format("{} bias labels of class '{}' are equally frequent in training ({} images each); '{}' is taken as aligned",
-                                ties, classes.names[y], *most, biases.names[static_cast<size_t>(first)]));
+                                ties, classes.names[y], most, biases.names[static_cast<size_t>(majorities[y])]));
   }
   return aligned;
 }
@@ -104,23 +101,20 @@ struct Shares {
   double aligned = 0, by_chance = 0;
 };
 
-Shares aligned_shares(const AlignmentMap& map, const Table& table) {
-  std::vector<double> of_class(table.size()), of_bias(table.empty() ? 0 : table.front().size());
+Shares aligned_shares(const AlignmentMap& map, const GroupCounts& counts) {
+  const std::vector<int64_t> of_class = counts.of_classes(), of_bias = counts.of_biases();
   Shares shares;
-  for (size_t y = 0; y < table.size(); ++y) {
-    for (size_t b = 0; b < table[y].size(); ++b) {
-      of_class[y] += static_cast<double>(table[y][b]);
-      of_bias[b] += static_cast<double>(table[y][b]);
-    }
-    shares.images += of_class[y];
-    shares.classes += of_class[y] > 0;
+  for (const int64_t images : of_class) {
+    shares.images += static_cast<double>(images);
+    shares.classes += images > 0;
   }
   if (shares.images == 0) return shares;
-  for (size_t y = 0; y < table.size(); ++y) {
-    for (size_t b = 0; b < table[y].size(); ++b) {
-      if (map.side(static_cast<int64_t>(y), static_cast<int64_t>(b)) != Side::kAligned) continue;
-      shares.aligned += static_cast<double>(table[y][b]) / shares.images;
-      shares.by_chance += of_class[y] / shares.images * of_bias[b] / shares.images;
+  for (int64_t y = 0; y < counts.classes; ++y) {
+    for (int64_t b = 0; b < counts.biases; ++b) {
+      if (map.side(y, b) != Side::kAligned) continue;
+      shares.aligned += static_cast<double>(counts.count[static_cast<size_t>(counts.group(y, b))]) / shares.images;
+      shares.by_chance += static_cast<double>(of_class[static_cast<size_t>(y)]) / shares.images *
+                          static_cast<double>(of_bias[static_cast<size_t>(b)]) / shares.images;
     }
   }
   return shares;
@@ -205,7 +199,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   for (const Dataset* dataset : evaluated) evaluated_biases = std::max(evaluated_biases, count_values(*dataset, &Dataset::bias));
   const Names classes = names_of("class", train.info().class_names, count_values(train, &Dataset::label));
   const Names biases = names_of("bias label", bias_names(train, evaluated), std::max(trained_biases, evaluated_biases));
-  const Table table = count_pairs(train, classes.names.size(), biases.names.size());
+  const GroupCounts counts = count_pairs(train, classes.names.size(), biases.names.size());
   const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
   Alignment alignment;
   if (!choice.classes.empty()) {
@@ -213,7 +207,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
     alignment.map = AlignmentMap(as_written(choice, classes, biases));
   } else if (rule == AlignedRule::kMajority && trained_biases > 0) {
     alignment.by = "majority";
-    alignment.map = AlignmentMap(most_frequent(table, classes, biases, alignment.notes));
+    alignment.map = AlignmentMap(most_frequent(counts, classes, biases, alignment.notes));
   } else if (rule == AlignedRule::kMajority && evaluated_biases > 0) {
     alignment.notes.push_back(
         "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
@@ -224,7 +218,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   alignment.biases_of_class = by_name(alignment.map, classes, biases);
   for (const Dataset* dataset : evaluated) alignment.evaluated.push_back(renumbered(alignment.map, biases, dataset->info().bias_names));
   if (alignment.map.empty()) return alignment;
-  const Shares shares = aligned_shares(alignment.map, table);
+  const Shares shares = aligned_shares(alignment.map, counts);
   note_classes_without(alignment.map, train, classes, alignment.notes);
   if (alignment.by == "majority") note_no_shortcut(alignment.map, shares, biases, alignment.notes);
   if (shares.images == 0) return alignment;

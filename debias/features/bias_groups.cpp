@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace debias {
 namespace {
@@ -68,20 +69,10 @@ JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& chosen) {
 }
 
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted) {
-  BiasGroups groups{std::ssize(rows.classes), std::ssize(bias.names), {}, {}, {}};
-  groups.count.resize(static_cast<size_t>(groups.classes * groups.biases));
-  for (size_t i = 0; i < rows.labels.size(); ++i) {
-    const int64_t value = bias.values[i];
-    groups.of_row.push_back(value == kUnknown ? kUnknown : rows.labels[i] * groups.biases + value);
-  }
-  for (const int64_t i : counted) {
-    if (const int64_t group = groups.of_row[static_cast<size_t>(i)]; group != kUnknown) ++groups.count[static_cast<size_t>(group)];
-  }
-  for (int64_t y = 0; y < groups.classes; ++y) {
-    const auto begin = groups.count.begin() + y * groups.biases, end = begin + groups.biases;
-    const auto largest = std::max_element(begin, end);
-    groups.majority.push_back(begin == end || *largest == 0 ? kUnknown : largest - begin);
-  }
+  BiasGroups groups{{std::ssize(rows.classes), std::ssize(bias.names)}, {}, {}};
+  for (size_t i = 0; i < rows.labels.size(); ++i) groups.of_row.push_back(groups.group(rows.labels[i], bias.values[i]));
+  for (const int64_t i : counted) groups.add(groups.of_row[static_cast<size_t>(i)]);
+  groups.majority = groups.majorities();
   return groups;
 }
 
@@ -101,23 +92,18 @@ GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_
   return columns;
 }
 
-double cramers_v(const BiasGroups& groups, bool corrected) {
-  std::vector<double> of_class(static_cast<size_t>(groups.classes)), of_bias(static_cast<size_t>(groups.biases));
-  double all = 0;
-  for (size_t g = 0; g < groups.count.size(); ++g) {
-    const auto count = static_cast<double>(groups.count[g]);
-    of_class[g / static_cast<size_t>(groups.biases)] += count;
-    of_bias[g % static_cast<size_t>(groups.biases)] += count;
-    all += count;
-  }
-  const auto is_seen = [](double count) { return count > 0; };
+double cramers_v(const GroupCounts& groups, bool corrected) {
+  const std::vector<int64_t> of_class = groups.of_classes(), of_bias = groups.of_biases();
+  const auto all = static_cast<double>(std::accumulate(groups.count.begin(), groups.count.end(), int64_t{0}));
+  const auto is_seen = [](int64_t count) { return count > 0; };
   const auto classes = std::count_if(of_class.begin(), of_class.end(), is_seen),
              biases = std::count_if(of_bias.begin(), of_bias.end(), is_seen);
   const int64_t rank = std::min(classes, biases) - 1;
   if (rank < 1) return 0;
   double sum = 0;  // of n_yb^2 / (n_y n_b)
   for (size_t g = 0; g < groups.count.size(); ++g) {
-    const double expected = of_class[g / static_cast<size_t>(groups.biases)] * of_bias[g % static_cast<size_t>(groups.biases)];
+    const double expected = static_cast<double>(of_class[g / static_cast<size_t>(groups.biases)]) *
+                            static_cast<double>(of_bias[g % static_cast<size_t>(groups.biases)]);
     if (expected > 0) sum += static_cast<double>(groups.count[g] * groups.count[g]) / expected;
   }
   if (!corrected) return std::sqrt(std::max(0.0, sum - 1) / static_cast<double>(rank));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/data/group_counts.h"
 #include "debias/features/table_rows.h"
 
 namespace debias {
@@ -36,11 +37,9 @@ struct GroupingColumns {
 };
 GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_t>& counted);
 
-struct BiasGroups {
-  int64_t classes = 0, biases = 0;
-  std::vector<int64_t> of_row;    // [n]: label * biases + joint value, or kUnknown
-  std::vector<int64_t> count;     // [classes * biases], over the rows counted
-  std::vector<int64_t> majority;  // [classes]: the most frequent joint value, the lowest of equally frequent ones; kUnknown without any
+struct BiasGroups : GroupCounts {  // over the rows counted; bias labels are joint values
+  std::vector<int64_t> of_row;     // [n]: the group, or kUnknown
+  std::vector<int64_t> majority;   // majorities()
 
   bool is_conflicting(int64_t group) const { return group % biases != majority[static_cast<size_t>(group / biases)]; }
 };
@@ -50,6 +49,6 @@ BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::
 
 // Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value. `corrected`: for its expectation
 // under independence.
-double cramers_v(const BiasGroups& groups, bool corrected = false);
+double cramers_v(const GroupCounts& groups, bool corrected = false);
 
 }  // namespace debias

@@ -3,11 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <iterator>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
+#include "debias/data/readers/row_names.h"
 #include "debias/features/csv_beside.h"
 
 namespace debias {
@@ -21,8 +24,6 @@ void require_same_number(const FeatureVectors& vectors, const std::string& csv, 
                    vectors.path());
 }
 
-std::string kind_of(const std::string& name_column) { return name_column == "filenames" ? "path" : name_column; }
-
 [[noreturn]] void refuse_missing(const std::vector<int64_t>& missing, const NameColumn& names, const TableRows& rows) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(missing.size(), kShownNames); ++i) {
@@ -33,33 +34,77 @@ std::string kind_of(const std::string& name_column) { return name_column == "fil
                    shown.size() < missing.size() ? ", ..." : "", rows.names.front());
 }
 
-// For each name its place in `rows`.
-std::vector<int64_t> places_of(const NameColumn& names, const TableRows& rows) {
-  std::unordered_map<std::string_view, int64_t> places;
-  for (int64_t i = 0; i < rows.size(); ++i) places.emplace(rows.names[static_cast<size_t>(i)], i);
-  std::vector<int64_t> order, missing;
-  for (int64_t i = 0; i < std::ssize(names.names); ++i) {
-    const auto found = places.find(names.names[static_cast<size_t>(i)]);
-    if (found == places.end()) missing.push_back(i);
-    order.push_back(found == places.end() ? 0 : found->second);
+// For each name of a vector its row.
+std::vector<int64_t> places_of(const NameColumn& names, const TableRows& rows, std::vector<std::string>& remarks) {
+  const SampleNames samples(names.names);
+  std::vector<RowName> named;
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    if (std::ranges::binary_search(rows.repeated, i)) continue;
+    named.push_back({rows.names[static_cast<size_t>(i)], rows.lines[static_cast<size_t>(i)], ""});
+    places.push_back(i);
+  }
+  JoinedRows joined = join_rows(rows.path, named, samples, [&](const RowName& row) { return samples.find(row.name); });
+  std::vector<int64_t> missing;
+  for (int64_t i = 0; i < samples.size(); ++i) {
+    int64_t& row = joined.of_sample[static_cast<size_t>(i)];
+    if (row == kUnknown) {
+      missing.push_back(i);
+    } else {
+      row = places[static_cast<size_t>(row)];
+    }
   }
   if (!missing.empty()) refuse_missing(missing, names, rows);
-  return order;
+  std::ranges::move(joined.notes, std::back_inserter(remarks));
+  return joined.of_sample;
+}
+
+// Classes of two files that have the same names, where no option says which of them are meant.
+void require_same_labels(const TableRows& rows, const NameColumn& names, const std::string& beside, const TableRowOptions& options) {
+  if (!options.label().empty() || names.labels.empty()) return;
+  const std::set<std::string> known(names.labels.begin(), names.labels.end());
+  if (!std::ranges::all_of(rows.classes, [&](const std::string& name) { return known.contains(name); })) return;
+  int64_t different = 0;
+  size_t first = 0;
+  const auto own = [&](size_t i) { return rows.classes[static_cast<size_t>(rows.labels[i])]; };
+  for (size_t i = 0; i < names.labels.size(); ++i) {
+    if (own(i) != names.labels[i] && different++ == 0) first = i;
+  }
+  if (different == 0) return;
+  throw data_error(
+      "{}: {} of {} labels are not those of {}, the first of '{}': '{}' and '{}'; correct one, or choose the column with --label",
+      rows.path, different, rows.size(), beside, names.names[first], own(first), names.labels[first]);
+}
+
+TableRows in_order(TableRows rows, const FeatureVectors& vectors, bool is_given, std::vector<std::string>& remarks) {
+  require_same_number(vectors, rows.path, rows.size());
+  if (!rows.repeated.empty()) {
+    const auto row = static_cast<size_t>(rows.repeated.front());
+    const auto first = static_cast<size_t>(std::ranges::find(rows.names, rows.names[row]) - rows.names.begin());
+    throw FileError(rows.path,
+                    fmt::format("line {}: '{}' is given twice, first in line {}", rows.lines[row], rows.names[row], rows.lines[first]));
+  }
+  if (is_given)
+    remarks.push_back(fmt::format("{} rows of {} are taken in the order of the vectors, which have no such names", rows.size(), rows.path));
+  return rows;
 }
 
 // In the order of the vectors.
-TableRows joined(TableRows rows, const FeatureVectors& vectors, std::vector<std::string>& remarks) {
-  const std::string beside = csv_beside(vectors.path());
-  const bool same = !beside.empty() && real_path(beside) == real_path(rows.path);
-  const auto names = beside.empty() || same || rows.names.empty() ? std::nullopt : read_name_column(beside);
-  if (!names || kind_of(names->column) != kind_of(rows.name_column)) {
-    require_same_number(vectors, rows.path, rows.size());
-    return rows;
-  }
+TableRows joined(TableRows rows, const FeatureVectors& vectors, const std::string& beside, const std::optional<NameColumn>& names,
+                 const TableRowOptions& options, bool is_given, std::vector<std::string>& remarks) {
+  if (!names || !rows.names_samples) return in_order(std::move(rows), vectors, is_given, remarks);
   require_same_number(vectors, beside, std::ssize(names->names));
-  const std::vector<int64_t> order = places_of(*names, rows);
+  const std::vector<int64_t> order = places_of(*names, rows, remarks);
   remarks.push_back(fmt::format("{} vectors joined to {} rows of {} by the names in {}", vectors.rows(), rows.size(), rows.path, beside));
+  if (!rows.repeated.empty()) {
+    const bool one = rows.repeated.size() == 1;
+    remarks.push_back(
+        fmt::format("{} left out, {} in line {}",
+                    one ? "1 row repeats an earlier one and is" : fmt::format("{} rows repeat earlier ones and are", rows.repeated.size()),
+                    one ? "it is" : "the first", rows.lines[static_cast<size_t>(rows.repeated.front())]));
+  }
   TableRows selected = selected_rows(rows, order);
+  require_same_labels(selected, *names, beside, options);
   if (!rows.has_splits && !names->splits.empty()) {
     selected.splits = names->splits;
     selected.has_splits = true;
@@ -69,12 +114,11 @@ TableRows joined(TableRows rows, const FeatureVectors& vectors, std::vector<std:
 }
 
 // embed writes names and biases into a file of their own, whose rows are those of its plain CSV.
-TableRows read_rows(const FeatureTableFiles& files, const TableRowOptions& options) {
-  const std::string beside = csv_beside(files.vectors());
+TableRows read_rows(const FeatureTableFiles& files, const TableRowOptions& options, const std::string& beside, const NameColumn* names) {
   if (files.csv().empty() && beside.empty()) {
     throw usage_error("{}: there is no CSV beside it; give one with --csv (columns path, label, bias, split)", files.vectors());
   }
-  TableRows rows = read_table_rows(files.csv().empty() ? beside : files.csv(), options);
+  TableRows rows = read_table_rows(files.csv().empty() ? beside : files.csv(), options, names);
   const bool plain = rows.name_column == "filenames" && rows.columns.empty() && beside.ends_with(kNamesEnding);
   return plain ? read_table_rows(beside, options) : rows;
 }
@@ -91,8 +135,13 @@ std::vector<int64_t> FeatureTable::of_split(TableSplit split) const {
 
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options) {
   FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
+  const std::string beside = csv_beside(vectors.path());
+  const bool is_given = !files.csv().empty() && (beside.empty() || real_path(beside) != real_path(files.csv()));
+  const auto names = is_given && !beside.empty() ? read_name_column(beside) : std::nullopt;
+  TableRows rows = read_rows(files, options, beside, names ? &*names : nullptr);
   std::vector<std::string> remarks;
-  TableRows rows = joined(read_rows(files, options), vectors, remarks);
+  const bool is_beside = rows.path == beside;
+  rows = joined(std::move(rows), vectors, beside, is_beside ? std::nullopt : names, options, is_given && !is_beside, remarks);
   remarks.insert(remarks.end(), rows.remarks.begin(), rows.remarks.end());
   require_usable(vectors);
   return {std::move(vectors), std::move(rows), std::move(remarks)};

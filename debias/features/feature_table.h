@@ -1,8 +1,9 @@
 // A feature table: vectors of a frozen encoder, and a CSV that describes each row.
 //
-// Row i of the vectors belongs to row i of the CSV. Rows are joined by name if the vectors have a file of names next to them (F.names.csv
-// or F.csv for F.npy) and the CSV has a column of the same kind (`path` or `filenames`; `id`). Rows of the CSV without a vector are then
-// left out. The output of `debias embed` is such a table; its CSV need not be named.
+// Rows are joined by name (row_names.h) if the vectors have a file of names next to them (F.names.csv or F.csv for F.npy) and the CSV has a
+// column of the same kind (`path` or `filenames`; `id`) or one that holds these names. Rows of the CSV without a vector are then left out.
+// Otherwise row i of the vectors belongs to row i of the CSV, and a remark says so. The output of `debias embed` is such a table; its CSV
+// need not be named.
 #pragma once
 
 #include <string>
@@ -30,7 +31,8 @@ struct FeatureTable {
 };
 
 // Checks that every value is usable (feature_vectors.h). Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the
-// numbers of vectors and of rows differ, or if names of vectors have no row in the CSV. Throws a usage error if no CSV is named or found
+// numbers of vectors and of rows differ, if names of vectors have no row in the CSV, or if the classes of the two files have the same names
+// and are not the same (unless `options` name the column of labels). Throws a usage error if no CSV is named or found
 // next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
 

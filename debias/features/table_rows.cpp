@@ -3,14 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <limits>
-#include <unordered_map>
+#include <iterator>
 
 #include "debias/core/error.h"
-#include "debias/data/readers/column_values.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/core/normal_form.h"
+#include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 namespace {
@@ -21,44 +19,10 @@ constexpr std::array<const char*, 3> kNameColumns = {"path", "filenames", "id"};
 const std::vector<std::string> kEmbedHeader = {"filenames", "labels"};
 const std::vector<std::string> kEmbedNamesHeader = {"filenames", "labels", "class", "bias", "bias_name"};
 
-class Columns {
- public:
-  Columns(const std::string& path, std::vector<CsvRecord> records) : path_(path), records_(std::move(records)) {
-    for (const std::string& field : records_.front().fields) titles_.emplace_back(without_blanks(field));
-    records_.erase(records_.begin());
-  }
-
-  const std::string& path() const { return path_; }
-  const std::vector<std::string>& titles() const { return titles_; }
-  const std::vector<CsvRecord>& records() const { return records_; }
-
-  std::optional<size_t> find(const std::string& title) const {
-    const auto found = std::find(titles_.begin(), titles_.end(), title);
-    if (found == titles_.end()) return std::nullopt;
-    if (std::count(found, titles_.end(), title) > 1) throw FileError(path_, fmt::format("line 1: column '{}' is given twice", title));
-    return found - titles_.begin();
-  }
-
-  size_t required(const std::string& title, const char* option) const {
-    if (const auto found = find(title)) return *found;
-    throw usage_error("{}: no column '{}' for {}{}", path_, title, option, suggestion(title, titles_));
-  }
-
-  ColumnFields fields(size_t position) const {
-    ColumnFields column{path_, titles_[position], {}, {}};
-    column.values.reserve(records_.size());
-    for (const CsvRecord& record : records_) {
-      column.values.push_back(without_blanks(record.fields[position]));
-      column.lines.push_back(record.line);
-    }
-    return column;
-  }
-
- private:
-  const std::string& path_;
-  std::vector<CsvRecord> records_;
-  std::vector<std::string> titles_;
-};
+size_t required(const CsvTable& table, const std::string& title, const char* option) {
+  if (const auto found = table.find(title)) return *found;
+  throw usage_error("{}: no column '{}' for {}{}", table.path(), title, option, suggestion(title, table.titles()));
+}
 
 // embed guards text that a spreadsheet would run with a ' (embedding_file.h).
 std::string unguarded(std::string_view name) {
@@ -66,22 +30,18 @@ std::string unguarded(std::string_view name) {
   return std::string(guarded ? name.substr(1) : name);
 }
 
-std::vector<std::string> sample_names(const ColumnFields& column) {
+std::vector<std::string> sample_names(const CsvTable& table, size_t column) {
   std::vector<std::string> names;
-  std::unordered_map<std::string, int64_t> first;
-  for (size_t i = 0; i < column.values.size(); ++i) {
-    const std::string name = std::filesystem::path(unguarded(column.values[i])).lexically_normal().generic_string();
-    if (name.empty()) refuse_line(column.path, column.lines[i], fmt::format("no {} is given", column.title));
-    const auto [found, is_new] = first.emplace(name, column.lines[i]);
-    if (!is_new) refuse_line(column.path, column.lines[i], fmt::format("'{}' is given twice, first in line {}", name, found->second));
-    names.push_back(name);
-  }
+  for (const std::string& field : table.column(column)) names.push_back(normal_path(unguarded(without_blanks(field))));
   return names;
 }
 
-std::optional<size_t> name_position(const Columns& columns) {
+// The kind of names that a column of this title has.
+std::string kind_of_names(const std::string& title) { return title == "filenames" ? "path" : title; }
+
+std::optional<size_t> name_position(const CsvTable& table) {
   for (const char* title : kNameColumns) {
-    if (const auto found = columns.find(title)) return found;
+    if (const auto found = table.find(title)) return found;
   }
   return std::nullopt;
 }
@@ -123,9 +83,22 @@ void set_labels(const ColumnFields& column, CategoricalValues values, TableRows&
   rows.labels = std::move(values.values);
 }
 
-CategoricalValues label_values(ColumnFields column) {
+void add_notes(std::vector<std::string> notes, TableRows& rows) { std::ranges::move(notes, std::back_inserter(rows.remarks)); }
+
+// Decimals and codes of an unknown value matter where a column makes groups.
+void note_on_groups(ColumnFields& column, const CategoricalValues& values, const char* what) {
+  note_decimals(column, values);
+  if (std::string note = note_on_codes(column.title, values, what); !note.empty()) column.notes.push_back(std::move(note));
+}
+
+CategoricalValues label_values(ColumnFields column, TableRows& rows) {
+  const std::vector<std::string> before = column.notes;
   clear_missing_words(column);
-  return categorical_values(column);
+  column.notes = before;  // a label that is unknown is refused
+  CategoricalValues values = categorical_values(column);
+  note_on_groups(column, values, "class");
+  add_notes(std::move(column.notes), rows);
+  return values;
 }
 
 bool names_splits_alone(const ColumnFields& column) {
@@ -150,27 +123,30 @@ std::vector<TableSplit> splits_of(const ColumnFields& column) {
   return splits;
 }
 
-// With the words of missing values as unknown.
-ColumnFields known_fields(ColumnFields column, TableRows& rows) {
-  if (std::string remark = clear_missing_words(column); !remark.empty()) rows.remarks.push_back(std::move(remark));
-  return column;
+TableColumn described(ColumnFields column, bool numeric, bool is_bias, TableRows& rows) {
+  clear_missing_words(column);
+  TableColumn found{column.title, numeric, {}, {}, {}};
+  if (numeric) {
+    found.numbers = numeric_values(column);
+  } else {
+    CategoricalValues values = categorical_values(column, is_bias ? SignsAlone::kReject : SignsAlone::kName);
+    if (is_bias) note_on_groups(column, values, "bias label");
+    found.names = std::move(values.names);
+    found.values = std::move(values.values);
+  }
+  add_notes(std::move(column.notes), rows);
+  return found;
 }
 
-TableColumn described(const ColumnFields& column, bool numeric, bool is_bias) {
-  if (numeric) return {column.title, true, {}, {}, numeric_values(column)};
-  CategoricalValues values = categorical_values(column, is_bias ? SignsAlone::kReject : SignsAlone::kName);
-  return {column.title, false, std::move(values.names), std::move(values.values), {}};
+void require_known_numeric(const CsvTable& table, const TableRowOptions& options) {
+  for (const std::string& title : options.numeric()) required(table, title, "--numeric");
 }
 
-void require_known_numeric(const Columns& columns, const TableRowOptions& options) {
-  for (const std::string& title : options.numeric()) columns.required(title, "--numeric");
-}
-
-void choose_biases(const Columns& columns, const TableRowOptions& options, size_t label, TableRows& rows) {
-  const std::vector<std::string> usual = columns.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
+void choose_biases(const CsvTable& table, const TableRowOptions& options, size_t label, TableRows& rows) {
+  const std::vector<std::string> usual = table.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
   std::vector<std::string> taken;
   for (const std::string& title : options.biases().value_or(usual)) {
-    const size_t position = columns.required(title, "--bias");
+    const size_t position = required(table, title, "--bias");
     if (position == label) throw usage_error("{}: column '{}' is the label and cannot be the bias as well", rows.path, title);
     if (has(taken, title)) throw usage_error("{}: --bias names column '{}' twice", rows.path, title);
     taken.push_back(title);
@@ -192,12 +168,12 @@ void require_numeric_biases(const TableRowOptions& options, const TableRows& row
   }
 }
 
-void read_embedded(const Columns& columns, TableRows& rows) {
-  const bool named = columns.titles() == kEmbedNamesHeader;
-  const ColumnFields numbers = columns.fields(1);
-  set_labels(numbers, named ? numbered_values(numbers, columns.fields(2)) : label_values(numbers), rows);
+void read_embedded(const CsvTable& table, TableRows& rows) {
+  const bool named = table.titles() == kEmbedNamesHeader;
+  const ColumnFields numbers = table.fields(1);
+  set_labels(numbers, named ? numbered_values(numbers, table.fields(2)) : label_values(numbers, rows), rows);
   if (!named) return;
-  CategoricalValues biases = numbered_values(columns.fields(3), columns.fields(4));
+  CategoricalValues biases = numbered_values(table.fields(3), table.fields(4));
   if (biases.names.empty()) return;
   rows.columns.push_back({"bias", false, std::move(biases.names), std::move(biases.values), {}});
   rows.biases.push_back(0);
@@ -207,27 +183,38 @@ bool asks_for_columns(const TableRowOptions& options) {
   return !options.label().empty() || options.biases().has_value() || !options.numeric().empty();
 }
 
-void read_described(const Columns& columns, const TableRowOptions& options, TableRows& rows) {
+void read_described(const CsvTable& table, const TableRowOptions& options, std::optional<size_t> names, TableRows& rows) {
   const std::string label_title = options.label().empty() ? "label" : options.label();
-  const size_t label = columns.required(label_title, "--label");
-  require_known_numeric(columns, options);
+  const size_t label = required(table, label_title, "--label");
+  require_known_numeric(table, options);
   if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
-  const ColumnFields labels = columns.fields(label);
-  set_labels(labels, label_values(labels), rows);
-  const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
+  const ColumnFields labels = table.fields(label);
+  set_labels(labels, label_values(labels, rows), rows);
+  const bool has_split = label_title != kSplitColumn && table.find(kSplitColumn);
   if (has_split) {
-    rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));
+    rows.splits = splits_of(table.fields(required(table, kSplitColumn, "split")));
     rows.has_splits = true;
   }
-  for (size_t i = 0; i < columns.titles().size(); ++i) {
-    const std::string& title = columns.titles()[i];
-    if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
-    columns.find(title);  // rejects one that is given twice
+  for (size_t i = 0; i < table.titles().size(); ++i) {
+    const std::string& title = table.titles()[i];
+    if (i == label || i == names || title.empty() || (has_split && title == kSplitColumn)) continue;
+    table.find(title);  // rejects one that is given twice
     const bool is_bias = options.biases() ? has(*options.biases(), title) : title == kBiasColumn;
-    rows.columns.push_back(described(known_fields(columns.fields(i), rows), has(options.numeric(), title), is_bias));
+    rows.columns.push_back(described(table.fields(i), has(options.numeric(), title), is_bias, rows));
   }
-  choose_biases(columns, options, label, rows);
+  choose_biases(table, options, label, rows);
   require_numeric_biases(options, rows);
+}
+
+// Of labels, bias labels and splits.
+std::vector<size_t> taken_columns(const CsvTable& table, const TableRowOptions& options) {
+  std::vector<std::string> titles = options.biases().value_or(std::vector<std::string>{kBiasColumn});
+  titles.insert(titles.end(), {options.label().empty() ? "label" : options.label(), kSplitColumn});
+  std::vector<size_t> places;
+  for (const std::string& title : titles) {
+    if (const auto found = table.find(title)) places.push_back(*found);
+  }
+  return places;
 }
 
 template <class T>
@@ -241,22 +228,34 @@ std::vector<T> taken(const std::vector<T>& values, const std::vector<int64_t>& o
 
 }  // namespace
 
-TableRows read_table_rows(const std::string& path, const TableRowOptions& options) {
-  const Columns columns(path, read_csv(path));
-  if (columns.records().empty()) throw FileError(path, "it has a header and no rows");
+TableRows read_table_rows(const std::string& path, const TableRowOptions& options, const NameColumn* known) {
+  const CsvTable table(path);
+  if (table.rows().empty()) throw FileError(path, "it has a header and no rows");
   TableRows rows;
   rows.path = path;
-  rows.splits.assign(columns.records().size(), TableSplit::kTrain);
-  for (const CsvRecord& record : columns.records()) rows.lines.push_back(record.line);
-  if (const auto position = name_position(columns)) {
-    rows.name_column = columns.titles()[*position];
-    rows.names = sample_names(columns.fields(*position));
+  rows.remarks = table.notes();
+  rows.splits.assign(table.rows().size(), TableSplit::kTrain);
+  for (const CsvRecord& record : table.rows()) rows.lines.push_back(record.line);
+  std::optional<size_t> names = name_position(table);
+  rows.names_samples = names && known != nullptr && kind_of_names(table.titles()[*names]) == kind_of_names(known->column);
+  if (known != nullptr && !rows.names_samples) {
+    if (const auto found = naming_column(table, SampleNames(known->names), taken_columns(table, options))) {
+      names = found;
+      rows.names_samples = true;
+      rows.remarks.push_back(table.titles()[*found].empty() ? "the column without a title names the vectors"
+                                                            : fmt::format("column '{}' names the vectors", table.titles()[*found]));
+    }
   }
-  const bool embedded = columns.titles() == kEmbedHeader || columns.titles() == kEmbedNamesHeader;
+  if (names) {
+    rows.name_column = table.titles()[*names];
+    rows.names = sample_names(table, *names);
+    rows.repeated = repeated_rows(table, rows.name_column, rows.names);
+  }
+  const bool embedded = table.titles() == kEmbedHeader || table.titles() == kEmbedNamesHeader;
   if (embedded && !asks_for_columns(options)) {
-    read_embedded(columns, rows);
+    read_embedded(table, rows);
   } else {
-    read_described(columns, options, rows);
+    read_described(table, options, names, rows);
   }
   return rows;
 }
@@ -275,21 +274,34 @@ TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order
 }
 
 std::optional<NameColumn> read_name_column(const std::string& path) {
-  const Columns columns(path, read_csv(path));
-  const auto position = name_position(columns);
+  const CsvTable table(path);
+  const auto position = name_position(table);
   if (!position) return std::nullopt;
-  NameColumn found{columns.titles()[*position], sample_names(columns.fields(*position)), {}};
-  if (const auto split = columns.find(kSplitColumn); split && names_splits_alone(columns.fields(*split))) {
-    found.splits = splits_of(columns.fields(*split));
+  NameColumn found{table.titles()[*position], sample_names(table, *position), {}, {}};
+  if (const std::vector<int64_t> repeated = repeated_rows(table, found.column, found.names); !repeated.empty()) {
+    const size_t first = static_cast<size_t>(repeated.front());
+    refuse_line(path, table.rows()[first].line, fmt::format("'{}' is given twice", found.names[first]));
+  }
+  if (const auto split = table.find(kSplitColumn); split && names_splits_alone(table.fields(*split))) {
+    found.splits = splits_of(table.fields(*split));
+  }
+  for (const char* title : {"class", "label", "labels"}) {
+    const auto labels = table.find(title);
+    if (!labels || !found.labels.empty()) continue;
+    ColumnFields fields = table.fields(*labels);
+    clear_missing_words(fields);
+    const CategoricalValues values = categorical_values(fields, SignsAlone::kName);
+    if (std::ranges::find(values.values, kUnknown) != values.values.end()) continue;
+    for (const int64_t value : values.values) found.labels.push_back(values.names[static_cast<size_t>(value)]);
   }
   return found;
 }
 
 std::optional<std::vector<TableSplit>> read_split_column(const std::string& path) {
-  const Columns columns(path, read_csv(path));
-  const auto split = columns.find(kSplitColumn);
+  const CsvTable table(path);
+  const auto split = table.find(kSplitColumn);
   if (!split) return std::nullopt;
-  return splits_of(columns.fields(*split));
+  return splits_of(table.fields(*split));
 }
 
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "debias/data/sample_table.h"
+#include "debias/data/group_counts.h"
 #include "debias/fix/poisson_binomial.h"
 
 namespace debias {
@@ -19,43 +19,28 @@ bool is_right(const std::vector<int64_t>& labels, const std::vector<int64_t>& pr
 }  // namespace
 
 GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<bool>& conflicting) {
-  std::vector<int64_t> counts(conflicting.size());
-  for (const int64_t group : groups) {
-    if (group != kUnknown) ++counts[static_cast<size_t>(group)];
-  }
-  constexpr int64_t kNone = -1;
-  int64_t pooled = kNone;
-  std::vector<int64_t> places;
-  for (const int64_t count : counts) {
-    if (count == 0) {
-      places.push_back(kNone);
-    } else if (count < kLeastGroup && pooled != kNone) {
-      places.push_back(pooled);
-      ++pooled_[static_cast<size_t>(pooled)];
-    } else {
-      places.push_back(std::ssize(pooled_));
-      pooled_.push_back(1);
-      if (count < kLeastGroup) pooled = places.back();
-    }
+  GroupCounts counts(std::ssize(conflicting), 1);
+  for (const int64_t group : groups) counts.add(group);
+  const std::vector<int64_t> pools = counts.pools(kLeastGroup);
+  for (const int64_t pool : pools) {
+    if (pool == std::ssize(pooled_)) pooled_.push_back(0);
+    if (pool != kUnknown) ++pooled_[static_cast<size_t>(pool)];
   }
   for (size_t i = 0; i < groups.size(); ++i) {
-    scored_.push_back(groups[i] == kUnknown ? kUnknown : places[static_cast<size_t>(groups[i])]);
+    scored_.push_back(groups[i] == kUnknown ? kUnknown : pools[static_cast<size_t>(groups[i])]);
     if (groups[i] != kUnknown) (conflicting[static_cast<size_t>(groups[i])] ? conflicting_ : others_).push_back(static_cast<int64_t>(i));
   }
 }
 
 GroupScores GroupScorer::scores(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const {
-  std::vector<double> count(pooled_.size()), right(pooled_.size());
-  for (size_t i = 0; i < scored_.size(); ++i) {
-    if (scored_[i] == kUnknown) continue;
-    ++count[static_cast<size_t>(scored_[i])];
-    right[static_cast<size_t>(scored_[i])] += labels[i] == predictions[i];
-  }
+  GroupCounts counts(std::ssize(pooled_), 1);
+  for (size_t i = 0; i < scored_.size(); ++i) counts.add(scored_[i], labels[i] == predictions[i]);
   GroupScores scores{1, 0, std::numeric_limits<double>::quiet_NaN()};
   const double groups = std::accumulate(pooled_.begin(), pooled_.end(), 0.0);
-  for (size_t g = 0; g < count.size(); ++g) {
-    scores.worst = std::min(scores.worst, right[g] / count[g]);
-    scores.mean += right[g] / count[g] * pooled_[g] / groups;
+  for (size_t g = 0; g < pooled_.size(); ++g) {
+    const double accuracy = counts.accuracy(static_cast<int64_t>(g));
+    scores.worst = std::min(scores.worst, accuracy);
+    scores.mean += accuracy * pooled_[g] / groups;
   }
   if (conflicting_.empty()) return scores;
   const auto of_conflicting =

@@ -88,9 +88,9 @@ std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, 
   const AddedBiases::Added added = biases_->add(std::move(dataset), data.root);
   unknown_[split] = added.unknown;
   if (added.unknown > 0) {
-    const std::string words = biases_->missing_words().empty() ? "" : "; " + biases_->missing_words();
-    notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}{}", split, added.unknown, images, biases_->file(), words));
+    notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}", split, added.unknown, images, biases_->file()));
   }
+  for (const std::string& note : added.notes) notes_.push_back(fmt::format("{}: {}: {}", split, biases_->file(), note));
   return added.dataset;
 }
 

@@ -9,6 +9,7 @@
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/data/group_counts.h"
 
 namespace debias {
 namespace {
@@ -103,7 +104,7 @@ std::string columns_text(const ColumnUse& columns) {
 std::string aligned_text(const DataCheck& train) {
   int64_t known = 0;
   for (const auto& row : train.bias_table) known = std::accumulate(row.begin(), row.end(), known);
-  const int64_t aligned = known - conflicting_count(train.bias_table);
+  const int64_t aligned = known - GroupCounts(train.bias_table).conflicting();
   const std::string which = known == train.count ? "training images" : "training images with a label and a bias label";
   std::string text = fmt::format("{} of {} {} ({:.1f} %) have the most frequent bias label of their class\n", aligned, known, which,
                                  known == 0 ? 0.0 : 100 * static_cast<double>(aligned) / static_cast<double>(known));
@@ -151,7 +152,7 @@ Json survey_json(const FolderSurvey& survey) {
       {"bias_table", train.bias_table},
       {"sizes", {{"smallest", size_json(sizes.smallest)}, {"median", size_json(sizes.median)}, {"largest", size_json(sizes.largest)}}},
       {"bad_files", Json::array()},
-      {"remarks", survey.remarks}};
+      {"notes", survey.remarks}};
   if (survey.evaluated_check) json["splits"][evaluated_name(survey)] = split_json(*survey.evaluated_check);
   for (const auto& files : {damaged(survey), survey.layout.not_read}) {
     for (const BadFile& file : files) json["bad_files"].push_back({{"path", file.path}, {"reason", file.reason}});
@@ -191,7 +192,7 @@ nlohmann::ordered_json to_json(const DataCheck& check) {
   json["bad_files"] = nlohmann::ordered_json::array();
   for (const BadFile& bad : check.bad_files) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
   if (!check.columns.file.empty()) json["columns"] = columns_json(check.columns);
-  json["remarks"] = check.remarks;
+  json["notes"] = check.remarks;
   return json;
 }
 

@@ -15,7 +15,7 @@ namespace debias {
 
 std::string survey_text(const FolderSurvey& survey, const std::string& folder);
 
-// {"images", "classes", "biases", "columns", "splits", "bias_table", "sizes", "bad_files", "remarks"}; the table and the columns describe
+// {"images", "classes", "biases", "columns", "splits", "bias_table", "sizes", "bad_files", "notes"}; the table and the columns describe
 // the training images.
 nlohmann::ordered_json survey_json(const FolderSurvey& survey);
 
@@ -28,7 +28,7 @@ std::string goal_text(InitGoal goal, bool asked, const std::string& doubt);
 // Output of `debias data check`, as text and as JSON.
 
 // Keys "name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table" if there are bias labels, "bad_files",
-// "columns" of a CSV, "remarks".
+// "columns" of a CSV, "notes".
 nlohmann::ordered_json to_json(const DataCheck& check);
 
 std::string check_text(const DataCheck& check);

@@ -8,18 +8,18 @@ import math
 import os
 import pathlib
 import re
+import sys
 import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
-from . import _vector_files
+from . import _csv_table, _vector_files
 from ._inputs import require_name
 
 _SPLITS = ("train", "valid", "test")
 _NAMES = ("path", "filenames", "id")
 _RESERVED = (*_NAMES, "label", "split")
-_MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "null", "NULL", "None"))  # as csv_column.cpp has them
 _BLOCK = 1 << 22  # numbers that are checked at once
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -87,20 +87,31 @@ def _value(what: str, row: int, value: Any) -> Any:
         value = value.decode()
     if not isinstance(value, str):
         raise TypeError(f"FeatureTable: {what}: expected texts or numbers, found {type(value).__name__} in row {row}")
-    if value != value.strip():
-        raise _refuse(what, f"expected a text without blanks around it, found {value!r} in row {row}; strip it")
     return value or None
 
 
+def _warn(note: str) -> None:
+    """At the line that called the package."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(note, stacklevel=depth)
+
+
 def _known_values(what: str, given: Any, count: int) -> List[Any]:
-    """`_values`, with None also for texts that stand for a missing value, as in the program. A warning counts them."""
+    """`_values` by the rule of a CSV's columns: None also for texts that stand for a missing value, and texts that differ only in blanks or
+    Unicode form are one. Warnings count them."""
     values = _values(what, given, count)
-    words = [value for value in values if isinstance(value, str) and value in _MISSING]
-    if not words:
+    texts = [value if isinstance(value, str) else "" for value in values]
+    if not any(texts):
         return values
-    found = f"1 value, '{words[0]}', is" if len(words) == 1 else f"{len(words)} values such as '{words[0]}' are"
-    warnings.warn(f"FeatureTable: {what}: {found} read as unknown", stacklevel=3)
-    return [None if isinstance(value, str) and value in _MISSING else value for value in values]
+    notes: List[str] = []
+    title = re.sub(r"^.* '(.*)'$", r"\1", what)
+    texts = _csv_table.without_missing(title, _csv_table.spellings(title, texts, notes), notes)
+    _csv_table.note_case(title, texts, notes)
+    for note in notes:
+        _warn(note)
+    return [text or None if isinstance(value, str) else value for value, text in zip(values, texts)]
 
 
 def _whole_numbers(values: List[Any]) -> List[Any]:
@@ -111,10 +122,13 @@ def _whole_numbers(values: List[Any]) -> List[Any]:
     return values
 
 
-def _without_minus_one(what: str, values: List[Any]) -> List[Any]:
-    """-1 among integers means unknown, as in the program; a column of -1 and 1 alone is rejected, as there."""
+def _without_minus_one(what: str, values: List[Any], groups: bool = True) -> List[Any]:
+    """-1 among integers means unknown, as in the program. A column of -1 and 1 alone is rejected, as there, or two names where it makes no
+    groups."""
     if all(value is None or (isinstance(value, int) and not isinstance(value, bool)) for value in values):
         if {value for value in values if value is not None} == {-1, 1}:
+            if not groups:
+                return [None if value is None else str(value) for value in values]
             raise _refuse(what, "holds only -1 and 1, and -1 is unknown; write 0 and 1, or names")
         return [None if value == -1 else value for value in values]
     return values
@@ -241,15 +255,35 @@ class FeatureTable:
             found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
             labels, bias, split, paths, others = (found[name] for name in ("labels", "bias", "split", "paths", "columns"))
         self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _known_values("labels", labels, count))
+        self._warn_of_codes("label", self.labels or [], "class")
         self.split = None if split is None else self._checked_split(_values("split", split, count))
         self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
         biases = _columns(bias, "bias")
         self.columns: Dict[str, List[Any]] = {}
-        for what, given in (("bias", biases), ("columns", others), ("columns", _columns(columns, "column"))):
+        for what, given in (("bias", biases), ("columns", self._readable(others, count)), ("columns", _columns(columns, "column"))):
             for name, values in given.items():
                 self._add(what, name, _known_values(f"{what} '{name}'", values, count))
         self.bias: Tuple[str, ...] = tuple(biases)
         self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if any(isinstance(value, float) for value in values))
+
+    @staticmethod
+    def _readable(columns: Mapping[Any, Any], count: int) -> Dict[Any, Any]:
+        """Columns of a frame that nobody named, without those that hold neither texts nor finite numbers."""
+        readable, left_out = {}, []
+        for name, values in columns.items():
+            try:
+                kinds = {type(value) for value in _whole_numbers(_values(name, values, count)) if isinstance(value, (str, float))}
+                readable.update({name: values} if len(kinds) < 2 and isinstance(name, str) and name.strip() else {})
+            except (TypeError, ValueError):
+                if hasattr(values, "__len__") and len(values) != count:
+                    raise
+            if name not in readable:
+                left_out.append(str(name))
+        if left_out:
+            one = len(left_out) == 1
+            _warn(f"FeatureTable: {'1 column is' if one else f'{len(left_out)} columns are'} left out, since {'it holds' if one else 'they hold'} "
+                  f"neither names nor finite numbers: {', '.join(left_out[:5])}{', ...' if len(left_out) > 5 else ''}")
+        return readable
 
     def _add(self, what: str, name: Any, values: List[Any]) -> None:
         if not isinstance(name, str) or not name.strip() or name != name.strip() or "," in name or "\n" in name:
@@ -262,7 +296,14 @@ class FeatureTable:
         kinds = {type(value).__name__ for value in values if isinstance(value, (str, float))}
         if kinds == {"str", "float"}:
             raise _refuse(f"{what} '{name}'", "expected names or numbers, found both; convert the column to one of them")
-        self.columns[name] = values if kinds == {"float"} else _without_minus_one(f"{what} '{name}'", values)
+        self.columns[name] = values if kinds == {"float"} else _without_minus_one(f"{what} '{name}'", values, what == "bias")
+        self._warn_of_codes(name, self.columns[name], "bias label" if what == "bias" else "")
+
+    @staticmethod
+    def _warn_of_codes(title: str, values: List[Any], what: str) -> None:
+        note = _csv_table.note_on_codes(title, values, what) if what else None
+        if note:
+            _warn(note)
 
     @staticmethod
     def _checked_labels(what: str, values: List[Any]) -> List[Any]:
@@ -312,6 +353,7 @@ class FeatureTable:
         """Reads vectors from .npy, .safetensors or .parquet (with pandas and pyarrow), and their other columns from a CSV.
 
         Vectors in .npy and .safetensors are memory-mapped and cannot be changed. The CSV is by default F.names.csv or F.csv next to F.npy.
+        The rows of another CSV are joined by the names that one of these two has; without them, row i belongs to vector i, with a warning.
         `key` names the tensor, or Parquet's column of lists, if there are several. `label` and `bias` name columns, by default label and
         bias. A Parquet file may have these columns too. Without a column of lists, all its remaining columns are the vectors.
         """
@@ -322,10 +364,11 @@ class FeatureTable:
         beside = [file.with_suffix(".names.csv"), file.with_suffix(".csv")]
         if csv is None and (label or "label") in own:
             return cls(array, **_from_columns(own, label=label or "label", bias=None if bias is None else biases, split=None, path=None))
-        rows = pathlib.Path(csv) if csv is not None else next((path for path in beside if path.exists()), None)
+        own_csv = next((path for path in beside if path.exists()), None)
+        rows = pathlib.Path(csv) if csv is not None else own_csv
         if rows is None:
             raise FileNotFoundError(f"{file}: no {beside[1].name} beside it; name the rows' CSV")
-        table = cls(array, **_from_csv(rows, label, None if bias is None else biases))
+        table = cls(array, **_from_csv(rows, own_csv, label, None if bias is None else biases))
         if file.suffix == ".npy" and table.vectors.base is array and array.flags.c_contiguous:
             table._source = (table.vectors, file, state)
         return table
@@ -401,47 +444,120 @@ class FeatureTable:
                 + (f", bias {', '.join(self.bias)}" if self.bias else "") + ")")
 
 
-def _from_csv(path: pathlib.Path, label: Optional[str], bias: Optional[Sequence[str]]) -> Dict[str, Any]:
-    """Keywords of FeatureTable from a CSV. In those of `debias embed` it reads the names of classes and bias labels, not their numbers."""
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        lines = list(csv.reader(file))
-    header, rows = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
-    if any(len(row) != len(header) for row in rows) or not header:
-        raise ValueError(f"{path}: expected {len(header) or 'named'} fields in every line, found another number; give a CSV with a header")
-    if len(header) == 1 and re.search(r"[;\t]", header[0]):
-        raise ValueError(f"{path}: expected commas between the columns, found the header '{header[0][:60]}'; save the file with commas")
-    fields = {name.strip(): [row[place].strip() for row in rows] for place, name in enumerate(header)}
-    if "filenames" in fields:  # embed guards text that a spreadsheet would run
-        fields = {name: [re.sub(r"^'(?=[=+\-@\t\r])", "", value) for value in values] for name, values in fields.items()}
-    if {"labels", "class"} <= set(fields):
-        label = None if label in ("labels", "class") else label
-        fields = {"path": fields["filenames"], "label": _names_or_numbers(fields["class"], fields["labels"]),
-                  **({"bias": _names_or_numbers(fields["bias_name"], fields["bias"])} if "bias_name" in fields else {})}
-    take = lambda *names: next((fields.pop(name) for name in names if name in fields), None)
-    if label is not None:
-        require_name(f"{path}: no column", label, fields)
-    paths, labels, split = take(*_NAMES), take(*(("label", "labels") if label is None else (label,))), take("split")
-    fields = {name: values for name, values in fields.items() if name not in _RESERVED}
-    names = list(bias) if bias is not None else ["bias"] if "bias" in fields else []
-    for name in names:
-        require_name(f"{path}: no column", name, fields)
-    typed = {name: _typed(values) for name, values in fields.items()}
-    return {"labels": None if labels is None else _typed(labels, numbers=False), "split": split, "paths": paths,
-            "bias": {name: typed[name] for name in names}, "columns": {name: typed[name] for name in typed if name not in names}}
+class _Rows:
+    """A CSV's columns by title, those of `debias embed` with the names of classes and bias labels in the place of their numbers."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.table = _csv_table.CsvTable(path)
+        self.places = {title: place for place, title in enumerate(self.table.titles) if title and self.table.find(title) is not None}
+        self.guarded = "filenames" in self.places  # embed guards text that a spreadsheet would run
+        self.embedded = {"labels", "class"} <= set(self.places)
+        self.order = list(range(len(self.table.rows)))
+        self.notes = list(self.table.notes)
+
+    def texts(self, place: int) -> List[str]:
+        fields = [_csv_table.plain_text(field) for field in self.table.fields(place)]
+        return [re.sub(r"^'(?=[=+\-@\t\r])", "", field) for field in fields] if self.guarded else fields
+
+    def paths(self, place: int) -> List[str]:
+        return [_csv_table.normal_path(re.sub(r"^'(?=[=+\-@\t\r])", "", field.strip(" \t"))) for field in self.table.fields(place)]
+
+    def name_place(self) -> Optional[int]:
+        return next((self.places[title] for title in _NAMES if title in self.places), None)
+
+    def column(self, place: int, names: bool = False) -> List[Any]:
+        if self.guarded:
+            found = _csv_table.typed(self.table.titles[place], self.texts(place))
+        else:
+            found = self.table.names(place) if names else self.table.column(place)
+        self.notes += found.notes
+        return [found.values[row] for row in self.order]
+
+    def labels(self, label: Optional[str]) -> Optional[List[Any]]:
+        if self.embedded and label in (None, "label", "labels", "class"):
+            return self._named("class", "labels")
+        place = next((self.places[title] for title in (("label", "labels") if label is None else (label,)) if title in self.places), None)
+        return None if place is None else self.column(place, names=True)
+
+    def _named(self, names: str, numbers: str) -> List[Any]:
+        found = [name or ("" if number == "-1" else number) for name, number in zip(self.texts(self.places[names]), self.texts(self.places[numbers]))]
+        return [found[row] or None for row in self.order]
 
 
-def _names_or_numbers(names: List[str], numbers: List[str]) -> List[str]:
-    return [name or ("" if number == "-1" else number) for name, number in zip(names, numbers)]
+def _joined(rows: _Rows, beside: pathlib.Path, names: Optional[int], taken: Sequence[int]) -> Tuple[Optional[int], Optional["_Rows"]]:
+    """Puts rows into the order of the vectors, whose names are in the file beside them. Returns the column of names, and that file's rows if
+    they have been joined."""
+    own = _Rows(beside)
+    place = own.name_place()
+    if place is None:
+        return names, None
+    samples = _csv_table.SampleNames(own.paths(place))
+    _csv_table.repeated_rows(own.table, own.table.titles[place], samples.names)
+    kind = lambda title: "path" if title == "filenames" else title
+    if names is None or kind(rows.table.titles[names]) != kind(own.table.titles[place]):
+        found = samples.named_by(rows.table, taken)
+        if found is None:
+            return names, None
+        title = rows.table.titles[found]
+        rows.notes.append(f"column '{title}' names the vectors" if title else "the column without a title names the vectors")
+        names = found
+    paths = rows.paths(names)
+    repeated = _csv_table.repeated_rows(rows.table, rows.table.titles[names], paths)
+    kept = [row for row in range(len(paths)) if row not in set(repeated)]
+    order, notes = _csv_table.joined(rows.table.path, [(paths[row], rows.table.lines[row]) for row in kept], samples)
+    missing = [sample for sample, row in enumerate(order) if row is None]
+    if missing:
+        shown = ", ".join(f"'{samples.names[sample]}' (vector {sample})" for sample in missing[:5]) + (", ..." if len(missing) > 5 else "")
+        raise ValueError(f"{rows.table.path}: column '{rows.table.titles[names]}' lacks {len(missing)} of {len(order)} names of the vectors: {shown}; "
+                         f"its first is '{paths[0]}': write the same names")
+    if repeated:
+        notes.append(_csv_table.note_on_repeated(rows.table, repeated))
+    rows.notes += notes
+    rows.order = [kept[row] for row in order if row is not None]
+    return names, own
 
 
-def _typed(values: List[str], numbers: bool = True) -> List[Any]:
-    """Integers if all known fields are integers as they are printed, floats if all are numbers, else texts: "007" is, "+7" is 7. Among integers
-    in such forms, -1 is unknown."""
-    known = [value for value in values if value and value not in _MISSING]
-    if all(re.fullmatch(r"0|[-+]?[1-9]\d*", value) for value in known):
-        return [int(value) if value and value not in _MISSING else value for value in values]
-    if all(re.fullmatch(r"[-+]?\d+", value) for value in known):
-        return ["" if value == "-1" else value for value in values]
-    if numbers and all(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value) and not re.fullmatch(r"-?0\d+", value) for value in known):
-        return [float(value) if value and value not in _MISSING else value for value in values]
-    return list(values)
+def _require_same_labels(rows: _Rows, labels: Sequence[Any], own: _Rows, paths: Sequence[str]) -> None:
+    """Refuses classes of two files that have the same names and are not the same."""
+    known = own.labels(None)
+    if known is None or None in known or not {_field(value) for value in labels} <= {_field(value) for value in known}:
+        return
+    different = [place for place, (value, other) in enumerate(zip(labels, known)) if _field(value) != _field(other)]
+    if different:
+        first = different[0]
+        raise ValueError(f"{rows.table.path}: {len(different)} of {len(known)} labels are not those of {own.table.path}, the first of '{paths[first]}': "
+                         f"'{_field(labels[first])}' and '{_field(known[first])}'; correct one, or choose the column with label=")
+
+
+def _from_csv(path: pathlib.Path, beside: Optional[pathlib.Path], label: Optional[str], bias: Optional[Sequence[str]]) -> Dict[str, Any]:
+    """Keywords of FeatureTable from a CSV, by the program's rules (_csv_table.py), in the order of the vectors. `beside`: the CSV next to them."""
+    rows = _Rows(path)
+    for what in ([] if label is None or rows.embedded and label in ("label", "labels", "class") else [label]) + list(bias or []):
+        require_name(f"{path}: no column", what, rows.places)
+    roles = {label or "label", "labels", "split", *(bias if bias is not None else ["bias"]), *(("class", "bias_name") if rows.embedded else ())}
+    names, own = rows.name_place(), None
+    is_beside = beside is None or path.resolve() == beside.resolve()
+    if not is_beside and beside is not None:
+        names, own = _joined(rows, beside, names, [rows.places[title] for title in roles if title in rows.places])
+    every = None if names is None else rows.paths(names)
+    if own is None:
+        for row in [] if every is None else _csv_table.repeated_rows(rows.table, rows.table.titles[names], every):
+            raise ValueError(f"{path}: line {rows.table.lines[row]}: '{every[row]}' is given twice")
+        if not is_beside or beside is None:
+            rows.notes.append(f"{len(rows.order)} rows of {path} are taken in the order of the vectors, which have no such names")
+    paths = None if every is None else [every[row] for row in rows.order]
+    labels = rows.labels(label)
+    if own is not None and labels is not None and label is None:
+        _require_same_labels(rows, labels, own, paths or [])
+    split = [rows.texts(rows.places["split"])[row] for row in rows.order] if "split" in rows.places and label != "split" else None
+    if split is None and own is not None and "split" in own.places and set(own.texts(own.places["split"])) <= set(_SPLITS):
+        split = own.texts(own.places["split"])
+        rows.notes.append(f"{path} has no column split; splits are those of {own.table.path}")
+    biases = list(bias) if bias is not None else ["bias"] if "bias" in rows.places else []
+    skipped = {*_RESERVED, label or "label", "labels", *biases, *(("class", "bias_name", "bias") if rows.embedded else ())}
+    found = {name: rows._named("bias_name", "bias") if rows.embedded and name == "bias" and "bias_name" in rows.places else rows.column(rows.places[name])
+             for name in biases}
+    others = {title: rows.column(place) for title, place in rows.places.items() if title not in skipped and place != names}
+    for note in rows.notes:
+        _warn(note)
+    return {"labels": labels, "split": split, "paths": paths, "bias": found, "columns": others}

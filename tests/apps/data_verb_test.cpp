@@ -78,7 +78,7 @@ TEST_F(DataVerb, ChecksWithTheAgreedKeys) {
   std::vector<std::string> keys;
   for (const auto& item : check.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, testing::UnorderedElementsAre("name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table",
-                                                  "bad_files", "remarks"));
+                                                  "bad_files", "notes"));
   EXPECT_EQ(check["name"], "glyphs");
   EXPECT_EQ(check["split"], "test");
   EXPECT_EQ(check["count"], 20);

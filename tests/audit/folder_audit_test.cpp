@@ -21,7 +21,7 @@
 #include "debias/core/philox.h"
 #include "debias/data/builders/planted_folder.h"
 #include "debias/data/jpeg_encode.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/image/blur.h"
 #include "debias/image/image_encode.h"

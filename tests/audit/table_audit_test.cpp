@@ -13,7 +13,7 @@
 #include "debias/audit/bias_file.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 

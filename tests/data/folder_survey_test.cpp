@@ -1,5 +1,6 @@
 #include "debias/data/folder_survey.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/data/group_counts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +72,7 @@ TEST_F(FolderSurveyOf, HoldsOutMoreWhereFewPicturesGoAgainstTheBias) {
   add_many("dog", 30);
   const FolderSurvey found = survey(labels(30));
   EXPECT_TRUE(found.has_biases());
-  EXPECT_EQ(conflicting_count(found.train_check.bias_table), 6);
+  EXPECT_EQ(GroupCounts(found.train_check.bias_table).conflicting(), 6);
   EXPECT_EQ(found.hold_out, 24);  // 30 / 6 is more than the largest share, 0.4
 }
 

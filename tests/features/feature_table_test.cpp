@@ -31,7 +31,9 @@ TEST_F(Table, RowsWithoutNamesBesideTheVectorsAreInTheirOrder) {
   EXPECT_THAT(table.rows.labels, ElementsAre(1, 0, 1));
   EXPECT_THAT(table.of_split(TableSplit::kTrain), ElementsAre(0, 2));
   EXPECT_THAT(table.of_split(TableSplit::kValid), IsEmpty());
-  EXPECT_THAT(table.remarks, IsEmpty());
+  EXPECT_THAT(table.remarks, ElementsAre(HasSubstr("are taken in the order of the vectors, which have no such names")));
+  write("z.csv", "path,label\nb,1\na,0\nc,1\n");
+  EXPECT_THAT(open().remarks, IsEmpty());
 }
 
 TEST_F(Table, RowsAreJoinedByNamesBesideTheVectors) {
@@ -74,9 +76,60 @@ TEST_F(Table, WhatEmbedWritesIsATableByItself) {
 
 TEST_F(Table, NamesThatTheCsvLacksAreNamed) {
   write("z.csv", "filenames,labels\nb,0\nc,0\na,0\n");
-  write("c.csv", "path,label\nphotos/a,0\nb,1\nphotos/c,1\n");
+  write("c.csv", "path,label\nphotos,0\nb,1\nc/photos,1\n");
   EXPECT_THAT(data_error_of([&] { open("c.csv"); }),
-              AllOf(HasSubstr("lacks 2 of 3 names"), HasSubstr("'c' (vector 1), 'a' (vector 2)"), HasSubstr("'photos/a'")));
+              AllOf(HasSubstr("lacks 2 of 3 names"), HasSubstr("'c' (vector 1), 'a' (vector 2)"), HasSubstr("'photos'")));
+}
+
+TEST_F(Table, NamesThatDifferInFormCaseFolderOrEndingAreJoinedAndSaid) {
+  write("z.csv", "filenames,labels\nx/b.png,0\nx/caf\xc3\xa9.png,0\nx/a.png,0\n");
+  write("c.csv", "path;label\na;ant\nX/B.png;bee\nx/cafe\xcc\x81.png;cow\n");
+  const FeatureTable table = open("c.csv");
+  EXPECT_THAT(table.rows.labels, ElementsAre(1, 2, 0));
+  EXPECT_THAT(table.remarks,
+              ElementsAre(HasSubstr("in Unicode form, blanks or slashes"), HasSubstr("in case"), HasSubstr("in their ending"),
+                          HasSubstr("3 vectors joined to 3 rows"), HasSubstr("semicolons separate the fields")));
+  write("c.csv", "path,label\na.png,ant\nX/A.PNG,ant\nx/b.png,bee\nx/caf\xc3\xa9.png,cow\n");
+  EXPECT_THAT(data_error_of([&] { open("c.csv"); }), HasSubstr("line 2: a.png is the same image as X/A.PNG of line 3"));
+}
+
+TEST_F(Table, TheColumnThatHoldsTheNamesIsFound) {
+  write("z.csv", "filenames,labels\nx/b.png,0\nx/c.png,0\nx/a.png,0\n");
+  for (const std::string title : {"image_id", "file_name", "Bild", ""}) {
+    write("c.csv", "id,label,bias," + title + "\n7,ant,red,x/a.png\n8,bee,blue,x/b.png\n9,cow,red,x/c.png\n");
+    const FeatureTable table = open("c.csv");
+    EXPECT_THAT(table.rows.labels, ElementsAre(1, 2, 0)) << title;
+    EXPECT_THAT(table.rows.names, ElementsAre("x/b.png", "x/c.png", "x/a.png")) << title;
+    ASSERT_THAT(table.rows.columns, SizeIs(2)) << title;
+    EXPECT_EQ(table.rows.columns[0].name, "id");
+    EXPECT_THAT(table.remarks, testing::Contains(HasSubstr("names the vectors"))) << title;
+  }
+}
+
+TEST_F(Table, RowsThatRepeatOthersAreLeftOutOfAJoin) {
+  write("z.csv", "filenames,labels\nb,0\nc,0\na,0\n");
+  write("c.csv", "path,label\na,ant\nb,bee\na,ant\nc,cow\n");
+  const FeatureTable table = open("c.csv");
+  EXPECT_THAT(table.rows.labels, ElementsAre(1, 2, 0));
+  EXPECT_THAT(table.remarks, testing::Contains("1 row repeats an earlier one and is left out, it is in line 4"));
+  write("d.csv", "path,label\na,ant\nb,bee\na,ant\n");
+  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles().vectors(folder_ / "y.npy").csv(folder_ / "d.csv")); }),
+              HasSubstr("y.npy"));
+  write_ramp(folder_ / "y.npy", 3);
+  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles().vectors(folder_ / "y.npy").csv(folder_ / "d.csv")); }),
+              HasSubstr("line 4: 'a' is given twice, first in line 2"));
+}
+
+TEST_F(Table, LabelsOfTwoFilesThatDisagreeAreRefused) {
+  write("z.csv", "path,label\nb,bee\nc,cow\na,ant\n");
+  write("c.csv", "path,label,other\na,ant,bee\nb,cow,bee\nc,cow,ant\n");
+  EXPECT_THAT(data_error_of([&] { open("c.csv"); }), AllOf(HasSubstr("c.csv: 1 of 3 labels are not those of "),
+                                                           HasSubstr("the first of 'b': 'cow' and 'bee'"), HasSubstr("--label")));
+  const auto chosen =
+      open_feature_table(FeatureTableFiles().vectors(folder_ / "z.npy").csv(folder_ / "c.csv"), TableRowOptions().label("other"));
+  EXPECT_THAT(chosen.rows.labels, ElementsAre(1, 0, 1));
+  write("c.csv", "path,label\na,1\nb,0\nc,0\n");
+  EXPECT_THAT(open("c.csv").rows.labels, ElementsAre(0, 0, 1));
 }
 
 TEST_F(Table, NumbersOfRowsAndVectorsMustAgree) {

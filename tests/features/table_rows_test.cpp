@@ -143,6 +143,17 @@ TEST_F(Rows, WordsOfMissingValuesAreUnknownAndSaid) {
   EXPECT_EQ(rows.remarks, (std::vector<std::string>{"column 'bias': 2 fields such as 'nan' are read as unknown"}));
 }
 
+TEST_F(Rows, WhatIsReadOtherwiseThanItIsWrittenIsSaid) {
+  const TableRows rows = read("label,bias,age,\n1.0,3.5,1,\n2,255,2,\n,,,\n1,2,3,\n", TableRowOptions().biases({{"bias"}}));
+  EXPECT_THAT(rows.classes, ElementsAre("1", "2"));
+  EXPECT_THAT(rows.labels, ElementsAre(0, 1, 0));
+  EXPECT_THAT(rows.remarks, ElementsAre("1 row without values is left out, the first in line 4",
+                                        "1 column without a title and values is left out", "column 'label': 1 field, '1.0', is read as '1'",
+                                        "column 'bias': 1 field, '3.5', is read as a name, not as a number"));
+  EXPECT_THAT(read("label,bias\na,0\nb,255\n").remarks, ElementsAre(HasSubstr("255 is read as bias label 255 (1 field)")));
+  EXPECT_THAT(read("label\n-100\n3\n").remarks, ElementsAre(HasSubstr("-100 is read as class -100 (1 field)")));
+}
+
 TEST_F(Rows, NumericFieldsAndSignsAreChecked) {
   const TableRowOptions age = TableRowOptions().numeric({"age"});
   EXPECT_THAT(data_message("label,age\na,3\nb,old\n", age), HasSubstr("line 3: numeric column 'age': 'old'"));

@@ -24,21 +24,29 @@ std::string folder_of_split(const std::vector<std::string>& images, const std::s
 }  // namespace
 
 AddedBiases::AddedBiases(const LabelColumns& columns)
-    : file_(columns.file()), digest_(file_digest(file_)), labels_(read_label_file(LabelColumns(columns).label(std::nullopt))) {}
+    : columns_(LabelColumns(columns).label(std::nullopt)), digest_(file_digest(columns.file())), finds_paths_(!has_path_column(columns)) {
+  if (!finds_paths_) labels_ = read_label_file(columns_);
+}
 
-AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, const std::string& root) const {
+AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, const std::string& root) {
   std::vector<std::string> images;
   std::vector<int64_t> labels, biases;
   for (int64_t i = 0; i < dataset->size(); ++i) {
     images.push_back(dataset->source(i));
     labels.push_back(dataset->label(i));
   }
-  const std::vector<const LabelRow*> rows =
-      rows_of_images({root, folder_of_split(images, dataset->info().split), file_}, labels_, images).of_image;
-  for (const LabelRow* row : rows) biases.push_back(row == nullptr ? kUnknown : row->bias);
+  if (finds_paths_) labels_ = read_label_file(columns_, images);
+  const LabelPlaces places{root, folder_of_split(images, dataset->info().split), file()};
+  MatchedRows matched = rows_of_images(places, labels_.names(), images);
+  std::vector<std::string> notes = labels_.notes;
+  notes.insert(notes.end(), labels_.bias.notes.begin(), labels_.bias.notes.end());
+  notes.insert(notes.end(), matched.notes.begin(), matched.notes.end());
+  for (const int64_t row : matched.of_image) {
+    biases.push_back(row == kUnknown ? kUnknown : labels_.rows[static_cast<size_t>(row)].bias);
+  }
   const int64_t unknown = std::count(biases.begin(), biases.end(), kUnknown);
   return {std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases)),
-          unknown};
+          unknown, std::move(notes)};
 }
 
 }  // namespace debias

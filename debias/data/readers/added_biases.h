@@ -23,19 +23,21 @@ class AddedBiases {
 
   struct Added {
     std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias labels, which it names `names()`
-    int64_t unknown = 0;                     // images without a row, or whose field is unknown (csv_column.h)
+    int64_t unknown = 0;                     // images without a row, or whose field is unknown (table_column.h)
+    std::vector<std::string> notes;          // one line each: what was read or joined otherwise than it is written
   };
   // `root`: of the data set, "" where it has none. Rows name an image as label_join.h has it, or as Dataset::source() does.
-  Added add(std::shared_ptr<const Dataset> dataset, const std::string& root) const;
+  Added add(std::shared_ptr<const Dataset> dataset, const std::string& root);
 
   const std::vector<std::string>& names() const { return labels_.bias.names; }
-  const std::string& file() const { return file_; }
+  const std::string& file() const { return columns_.file(); }
   const std::string& column() const { return labels_.bias.title; }
-  const std::string& missing_words() const { return labels_.bias.missing_words; }  // as LabelColumn has it
-  const std::string& digest() const { return digest_; }                            // SHA-256 of the file's bytes
+  const std::string& digest() const { return digest_; }  // SHA-256 of the file's bytes
 
  private:
-  std::string file_, digest_;
+  LabelColumns columns_;
+  std::string digest_;
+  bool finds_paths_;  // the column of paths is found when images are known
   LabelFile labels_;
 };
 

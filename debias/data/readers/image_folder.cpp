@@ -9,6 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
+#include "debias/core/normal_form.h"
 #include "debias/core/paths.h"
 #include "debias/data/readers/class_selection.h"
 #include "debias/data/readers/image_files.h"
@@ -101,8 +102,18 @@ Listing list_files(const std::string& root, const std::string& prefix) {
   const std::string folder = (fs::path(root) / prefix).string();
   Listing listing;
   for (const std::string& name : list_folders(folder)) {
-    if (add_class(root, prefix, name, std::ssize(listing.class_names), listing)) listing.class_names.push_back(in_utf8(name));
+    const auto same =
+        std::ranges::find(listing.class_names, normal_form(in_utf8(name)), [](const std::string& known) { return normal_form(known); });
+    const bool is_new = same == listing.class_names.end();
+    if (!add_class(root, prefix, name, same - listing.class_names.begin(), listing)) continue;
+    if (is_new) {
+      listing.class_names.push_back(in_utf8(name));
+    } else {
+      listing.remarks.push_back(
+          fmt::format("folder {}: two folders are called '{}', in two Unicode forms; they are one class", folder, *same));
+    }
   }
+  std::ranges::stable_sort(listing.files, {}, &ImageFile::label);
   if (prefix.empty()) refuse_splits(root, listing.class_names);
   if (!listing.class_names.empty()) return listing;
   for (const std::string& image : list_images_directly_in(folder, &listing.unread))
@@ -147,7 +158,10 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
   if (!options.labels().file().empty()) {
-    join_labels({options.root(), prefix, options.labels().file(), listing.beside}, read_label_file(options.labels()), listing.files, info);
+    std::vector<std::string> images;
+    for (const ImageFile& file : listing.files) images.push_back(file.path);
+    join_labels({options.root(), prefix, options.labels().file(), listing.beside}, read_label_file(options.labels(), images), listing.files,
+                info);
   }
   const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
   return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,8 +11,8 @@
 #include <utility>
 
 #include "debias/core/nearest_name.h"
-#include "debias/data/readers/column_values.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 namespace {
@@ -22,70 +21,56 @@ constexpr int64_t kLabels = int64_t{1} << 31;
 constexpr int64_t kLargestLabel = 1'000'000;  // of integers, whose names are 0 to the largest
 constexpr const char* kRule = "a column holds integers or names, an empty field is unknown";
 
-bool reads_as_number(std::string_view text) {
-  const std::string field(text);
+bool reads_as_number(const std::string& field) {
   char* end = nullptr;
   std::strtod(field.c_str(), &end);
   return !field.empty() && end == field.c_str() + field.size();
 }
 
-class Header {
- public:
-  Header(const std::string& path, const CsvRecord& record) : path_(path), line_(record.line) {
-    for (const std::string& field : record.fields) titles_.emplace_back(without_blanks(field));
-  }
+// The column that an option names.
+size_t required(const CsvTable& table, const std::string& title) {
+  if (const auto found = table.find(title)) return *found;
+  refuse_line(table.path(), table.header_line(), fmt::format("no column '{}'{}", title, suggestion(title, table.titles())));
+}
 
-  size_t required(const std::string& title) const {
-    const auto found = find(title);
-    if (!found) refuse_line(path_, line_, fmt::format("no column '{}'{}", title, suggestion(title, titles_)));
-    return *found;
-  }
+[[noreturn]] void refuse_without_paths(const CsvTable& table, const LabelColumns& columns) {
+  const auto& titles = table.titles();
+  const std::string first = titles.empty() ? "COLUMN" : titles[0];
+  refuse_line(
+      table.path(), table.header_line(),
+      fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}} in a recipe, or "
+                  "labels.path={} after a command",
+                  columns.path(), fmt::join(titles, ", "), table.path(), first, titles.size() > 1 ? ", label: " + titles[1] : "", first));
+}
 
-  // Index of the column of paths, which need not be named.
-  size_t path(const LabelColumns& columns) const {
-    const auto found = find(columns.path());
-    if (found || columns.path() != LabelColumns().path()) return required(columns.path());
-    refuse_line(path_, line_,
-                fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}} in a recipe, or "
-                            "labels.path={} after a command",
-                            columns.path(), fmt::join(titles_, ", "), path_, titles_[0], titles_.size() > 1 ? ", label: " + titles_[1] : "",
-                            titles_[0]));
-  }
+// The column of paths, which need not be named.
+size_t path_column(const CsvTable& table, const LabelColumns& columns, const std::vector<size_t>& taken,
+                   const std::vector<std::string>& images, std::vector<std::string>& notes) {
+  if (columns.path() != LabelColumns().path() || table.find(columns.path())) return required(table, columns.path());
+  const auto found = images.empty() ? std::nullopt : naming_column(table, SampleNames(images), taken);
+  if (!found) refuse_without_paths(table, columns);
+  notes.push_back(table.titles()[*found].empty() ? "the column without a title names the images"
+                                                 : fmt::format("column '{}' names the images", table.titles()[*found]));
+  return *found;
+}
 
-  // Index of a column that an option names, or that is read if it exists.
-  std::optional<size_t> wanted(const std::optional<std::string>& title, const char* usual) const {
-    if (!title) return std::nullopt;
-    return title->empty() ? find(usual) : required(*title);
-  }
+// A column that an option names, or that is read if it exists.
+std::optional<size_t> wanted(const CsvTable& table, const std::optional<std::string>& title, const char* usual) {
+  if (!title) return std::nullopt;
+  return title->empty() ? table.find(usual) : required(table, *title);
+}
 
-  [[noreturn]] void refuse_without_values() const {
-    refuse_line(
-        path_, line_,
-        fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}, or "
-                    "labels.bias=COLUMN on the command line of init and eval",
-                    fmt::join(titles_, ", ")));
-  }
-
-  const std::string& title(size_t position) const { return titles_[position]; }
-  size_t columns() const { return titles_.size(); }
-
- private:
-  std::optional<size_t> find(const std::string& title) const {
-    const auto found = std::find(titles_.begin(), titles_.end(), title);
-    if (found == titles_.end()) return std::nullopt;
-    if (std::count(found, titles_.end(), title) > 1) refuse_line(path_, line_, fmt::format("column '{}' is given twice", title));
-    return found - titles_.begin();
-  }
-
-  const std::string& path_;
-  int64_t line_;
-  std::vector<std::string> titles_;
-};
+[[noreturn]] void refuse_without_values(const CsvTable& table) {
+  refuse_line(table.path(), table.header_line(),
+              fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}, or "
+                          "labels.bias=COLUMN on the command line of init and eval",
+                          fmt::join(table.titles(), ", ")));
+}
 
 void require_label(const ColumnFields& column, size_t row) {
-  const std::string_view field = column.values[row];
-  int64_t value = 0;
-  if (!parse_integer(field, &value) || value < kUnknown || value >= kLabels) {
+  const std::string& field = column.values[row];
+  const int64_t value = integer_of(field).value_or(kLabels);
+  if (value < kUnknown || value >= kLabels) {
     refuse_line(column.path, column.lines[row],
                 fmt::format("column {}: '{}' is not an integer from -1 to {}; {}", column.title, field, kLabels - 1, kRule));
   }
@@ -97,7 +82,7 @@ void require_label(const ColumnFields& column, size_t row) {
 
 // Rejects integers among names: one of the two is a slip.
 ColumnKind kind_of(const ColumnFields& column) {
-  if (field_kind(column) == FieldKind::kPaddedNames) return ColumnKind::kNames;
+  if (value_kind(column) == ValueKind::kPaddedIntegers) return ColumnKind::kNames;
   std::optional<size_t> number, name;  // the first of each
   int64_t numbers = 0, names = 0;
   for (size_t i = 0; i < column.values.size(); ++i) {
@@ -123,7 +108,7 @@ std::vector<int64_t> numbers(const ColumnFields& fields, LabelColumn& column) {
     int64_t value = kUnknown;
     if (!fields.values[i].empty()) {
       require_label(fields, i);
-      parse_integer(fields.values[i], &value);
+      value = *integer_of(fields.values[i]);
     }
     values.push_back(value);
     while (std::ssize(column.names) <= value) column.names.push_back(std::to_string(column.names.size()));
@@ -131,80 +116,78 @@ std::vector<int64_t> numbers(const ColumnFields& fields, LabelColumn& column) {
   return values;
 }
 
-ColumnFields fields_at(const std::string& path, const std::vector<CsvRecord>& records, const std::string& title, size_t position) {
-  ColumnFields fields{path, title, {}, {}};
-  for (const CsvRecord& record : records) {
-    fields.values.push_back(without_blanks(record.fields[position]));
-    fields.lines.push_back(record.line);
-  }
-  return fields;
-}
-
-// Empty where the file has no such column, else one a record.
-std::vector<int64_t> read_column(const std::string& path, const std::vector<CsvRecord>& records, const Header& header,
-                                 std::optional<size_t> position, LabelColumn& column) {
+// Empty where the file has no such column, else one a row.
+std::vector<int64_t> read_column(const CsvTable& table, std::optional<size_t> position, const char* what, LabelColumn& column) {
   if (!position) return {};
-  column.title = header.title(*position);
-  ColumnFields fields = fields_at(path, records, column.title, *position);
-  column.missing_words = clear_missing_words(fields);
-  refuse_signs(fields);
-  column.kind = kind_of(fields);
-  if (column.kind == ColumnKind::kIntegers) return numbers(fields, column);
+  ColumnFields fields = table.fields(*position);
+  column.title = fields.title;
+  clear_missing_words(fields);
   CategoricalValues values = categorical_values(fields);
+  column.kind = kind_of(fields);
+  column.notes = std::move(fields.notes);
+  if (std::string note = note_on_codes(column.title, values, what); !note.empty()) column.notes.push_back(std::move(note));
+  if (column.kind == ColumnKind::kIntegers) return numbers(fields, column);
   column.names = std::move(values.names);
   return std::move(values.values);
 }
 
-std::vector<OtherColumn> other_columns(const std::vector<CsvRecord>& records, const Header& header, const std::set<size_t>& taken) {
+std::vector<OtherColumn> other_columns(const CsvTable& table, const std::vector<size_t>& taken) {
   std::vector<OtherColumn> others;
-  for (size_t position = 0; position < header.columns(); ++position) {
-    if (taken.contains(position)) continue;
-    OtherColumn& column = others.emplace_back(OtherColumn{header.title(position), {}});
-    for (const CsvRecord& record : records) {
-      const std::string_view value = without_blanks(record.fields[position]);
-      column.values.emplace_back(is_missing_word(value) ? std::string_view() : value);
-    }
+  for (size_t position = 0; position < table.titles().size(); ++position) {
+    if (std::ranges::find(taken, position) != taken.end() || table.titles()[position].empty()) continue;
+    ColumnFields fields = table.fields(position);
+    clear_missing_words(fields);
+    others.push_back({fields.title, std::move(fields.values)});
   }
   return others;
 }
 
-std::string normal(const std::string& path) { return std::filesystem::path(path).lexically_normal().generic_string(); }
-
-void require_paths(const std::string& path, const std::vector<LabelRow>& rows) {
-  std::map<std::string_view, int64_t> first;
-  for (const LabelRow& row : rows) {
-    if (row.path.empty()) refuse_line(path, row.line, "no path is given");
-    const auto [found, is_new] = first.emplace(row.path, row.line);
-    if (!is_new) refuse_line(path, row.line, fmt::format("{} is given twice, first in line {}", row.path, found->second));
-  }
-}
-
 }  // namespace
 
-LabelFile read_label_file(const LabelColumns& columns) {
-  const std::string& path = columns.file();
-  std::vector<CsvRecord> records = read_csv(path);
-  const Header header(path, records.front());
-  records.erase(records.begin());
-  const size_t path_column = header.path(columns);
-  const auto label_column = header.wanted(columns.label(), "label");
-  const auto bias_column = header.wanted(columns.bias(), "bias");
-  if (!label_column && !bias_column) header.refuse_without_values();
+std::vector<RowName> LabelFile::names() const {
+  std::vector<RowName> names;
+  names.reserve(rows.size());
+  for (const LabelRow& row : rows) names.push_back({row.path, row.line, row.split});
+  return names;
+}
+
+bool has_path_column(const LabelColumns& columns) {
+  return columns.path() != LabelColumns().path() || CsvTable(columns.file()).find(columns.path());
+}
+
+LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::string>& images) {
+  const CsvTable table(columns.file());
   LabelFile file;
-  file.path_title = header.title(path_column);
-  std::set<size_t> taken = {path_column};
+  file.notes = table.notes();
+  const auto label_column = wanted(table, columns.label(), "label");
+  const auto bias_column = wanted(table, columns.bias(), "bias");
+  std::vector<size_t> taken;
   for (const auto& column : {label_column, bias_column}) {
-    if (column) taken.insert(*column);
+    if (column) taken.push_back(*column);
   }
+  const size_t paths = path_column(table, columns, taken, images, file.notes);
+  if (taken.empty()) refuse_without_values(table);
+  taken.push_back(paths);
+  file.path_title = table.titles()[paths];
   file.looks_for_bias = columns.bias().has_value();
-  file.others = other_columns(records, header, taken);
-  const std::vector<int64_t> labels = read_column(path, records, header, label_column, file.label);
-  const std::vector<int64_t> biases = read_column(path, records, header, bias_column, file.bias);
-  for (size_t i = 0; i < records.size(); ++i) {
-    file.rows.push_back({normal(records[i].fields[path_column]), labels.empty() ? kUnknown : labels[i],
-                         biases.empty() ? kUnknown : biases[i], records[i].line});
+  file.others = other_columns(table, taken);
+  const std::vector<int64_t> labels = read_column(table, label_column, "class", file.label);
+  const std::vector<int64_t> biases = read_column(table, bias_column, "bias label", file.bias);
+  const std::vector<std::string> splits = split_fields(table);
+  std::vector<std::string> names;
+  for (const CsvRecord& row : table.rows()) names.push_back(normal_path(row.fields[paths]));
+  const std::vector<int64_t> repeated = repeated_rows(table, "path", names, splits);
+  if (!repeated.empty()) file.notes.push_back(note_on_repeated(table, repeated));
+  const std::set<int64_t> left_out(repeated.begin(), repeated.end());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (left_out.contains(static_cast<int64_t>(i))) continue;
+    const CsvRecord& row = table.rows()[i];
+    file.rows.push_back({std::move(names[i]), labels.empty() ? kUnknown : labels[i], biases.empty() ? kUnknown : biases[i], row.line,
+                         splits.empty() ? "" : splits[i]});
   }
-  require_paths(path, file.rows);
+  for (OtherColumn& column : file.others) {
+    for (auto row = repeated.rbegin(); row != repeated.rend(); ++row) column.values.erase(column.values.begin() + *row);
+  }
   return file;
 }
 

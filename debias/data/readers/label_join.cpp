@@ -3,16 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
+#include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
+#include "debias/data/split_names.h"
 
 namespace debias {
 namespace {
@@ -34,13 +37,14 @@ class Meanings {
     csv_folders_ = {folder_text(csv_folder), folder_text(real_path(csv_folder.string()))};
   }
 
+  // Below the root, by the root, the CSV's folder and the top.
   std::vector<std::string> of(const std::string& path) const {
     std::vector<std::string> below_root;
     for (const std::string& name : spellings(path)) {
-      const bool absolute = name.front() == '/';
-      if (!absolute) below_root.insert(below_root.end(), {name, places_.prefix + name});
+      const bool absolute = name.starts_with('/');
+      if (!absolute) below_root.push_back(name);
       for (size_t i = 0; i < roots_.size(); ++i) {
-        const std::string whole = absolute ? name : fs::path(csv_folders_[i] + name).lexically_normal().generic_string();
+        const std::string whole = absolute ? name : normal_path(csv_folders_[i] + name);
         if (whole.starts_with(roots_[i])) below_root.push_back(whole.substr(roots_[i].size()));
       }
     }
@@ -81,6 +85,11 @@ class Meanings {
   std::vector<std::string> roots_, csv_folders_;  // as given, and without links
 };
 
+void add_note(const std::string& csv, const std::string& note, DatasetInfo& info) {
+  info.columns.remarks.push_back(without_control_characters(fmt::format("{}: {}", csv, note)));
+  info.remarks.push_back(info.columns.remarks.back());
+}
+
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 [[noreturn]] void refuse_missing_row(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels, const std::string& image,
@@ -97,52 +106,105 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
                                           fmt::join(meanings.names_of(image), "', '"), has));
 }
 
-MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels,
-                         const std::vector<std::string>& images) {
-  std::unordered_map<std::string_view, size_t> place_of;
-  for (size_t i = 0; i < images.size(); ++i) place_of.emplace(images[i], i);
-  MatchedRows matched{std::vector<const LabelRow*>(images.size(), nullptr), {}};
-  for (const LabelRow& row : labels.rows) {
-    auto found = place_of.end();
-    for (const std::string& meaning : meanings.of(row.path)) {
-      if (found == place_of.end()) found = place_of.find(meaning);
-    }
-    if (found == place_of.end()) {
-      matched.strays.push_back(&row);
-      continue;
-    }
-    const LabelRow*& own = matched.of_image[found->second];
-    if (own != nullptr) {
-      throw FileError(places.csv, fmt::format("line {}: {} is the same image as {} of line {}", row.line, row.path, own->path, own->line));
-    }
-    own = &row;
+// Splits beside the one of `places`, with their slashes, and their images.
+struct OtherSplits {
+  std::vector<std::string> prefixes, images;
+};
+
+OtherSplits other_splits(const LabelPlaces& places) {
+  OtherSplits others;
+  std::error_code failure;
+  if (places.prefix.empty() || !fs::is_directory(places.root, failure)) return others;
+  for (const std::string& folder : list_folders(places.root)) {
+    if (folder + "/" == places.prefix || !names_a_split(folder)) continue;
+    others.prefixes.push_back(folder + "/");
+    for (const std::string& image : list_images((fs::path(places.root) / folder).string(), places.root))
+      others.images.push_back(folder + "/" + image);
   }
-  return matched;
+  return others;
+}
+
+// "train" is a word of "labels_train.csv".
+bool csv_names_split(const LabelPlaces& places) {
+  const std::string stem = in_lower_case(fs::path(places.csv).stem().string()), split = in_lower_case(places.prefix);
+  std::string word;
+  for (const char c : stem + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else if (word + "/" == split) {
+      return true;
+    } else {
+      word.clear();
+    }
+  }
+  return false;
+}
+
+MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const std::vector<RowName>& rows,
+                         const std::vector<std::string>& images) {
+  const OtherSplits others = other_splits(places);
+  std::vector<std::string> all = images;
+  all.insert(all.end(), others.images.begin(), others.images.end());
+  const SampleNames samples(std::move(all));
+  std::vector<std::string> prefixes = others.prefixes;
+  prefixes.insert(prefixes.begin(), places.prefix);
+  const bool own_split = csv_names_split(places);
+  const std::set<std::string> beside(places.beside.begin(), places.beside.end());
+
+  const auto in_splits = [&](const RowName& row) -> std::optional<int64_t> {
+    std::vector<int64_t> found;
+    for (const std::string& prefix : prefixes) {
+      const auto place = places.prefix.empty() ? std::nullopt : samples.find(prefix + row.name);
+      if (!place) continue;
+      if (in_lower_case(row.split) + "/" == in_lower_case(prefix)) return place;
+      found.push_back(*place);
+      if (own_split && prefix == places.prefix) break;
+    }
+    if (found.size() > 1) refuse_two(places.csv, row, samples.name(found[0]), samples.name(found[1]));
+    return found.empty() ? std::nullopt : std::optional(found[0]);
+  };
+  const auto exact = [&](const RowName& row) -> std::optional<int64_t> {
+    const std::vector<std::string> below_root = meanings.of(row.name);
+    for (const std::string& meaning : below_root) {
+      if (const auto found = samples.find(meaning)) return found;
+    }
+    if (const auto found = in_splits(row)) return found;
+    const auto is_beside = [&](const std::string& meaning) { return beside.contains(meaning) || beside.contains(places.prefix + meaning); };
+    if (std::ranges::any_of(below_root, is_beside) || meanings.has_file(row.name)) return kUnknown;
+    return std::nullopt;
+  };
+  JoinedRows joined = join_rows(places.csv, rows, samples, exact);
+  joined.of_sample.resize(images.size());
+  return {std::move(joined.of_sample), std::move(joined.strays), std::move(joined.notes)};
 }
 
 // For each file its row.
-std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
+std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files,
+                                DatasetInfo& info) {
   const Meanings meanings(places);
   std::vector<std::string> images;
   for (const ImageFile& file : files) images.push_back(file.path);
-  auto [row_of, strays] = matched_rows(places, meanings, labels, images);
-  const auto missing = std::find(row_of.begin(), row_of.end(), nullptr);
-  if (missing != row_of.end()) {
-    refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - row_of.begin())].path,
-                       std::count(missing, row_of.end(), nullptr));
+  const std::vector<RowName> names = labels.names();
+  const MatchedRows matched = matched_rows(places, meanings, names, images);
+  const auto missing = std::ranges::find(matched.of_image, kUnknown);
+  if (missing != matched.of_image.end()) {
+    refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - matched.of_image.begin())].path,
+                       std::count(missing, matched.of_image.end(), kUnknown));
   }
   const std::set<std::string> beside(places.beside.begin(), places.beside.end());
-  for (const LabelRow* row : strays) {
-    for (const std::string& meaning : meanings.of(row->path)) {
-      if (beside.count(meaning) == 0) continue;
-      throw FileError(places.csv,
-                      fmt::format("line {}: the image {} is outside the class folders and is not read; move it into one of them", row->line,
-                                  row->path));
+  for (const int64_t stray : matched.strays) {
+    const RowName& row = names[static_cast<size_t>(stray)];
+    for (const std::string& meaning : meanings.of(row.name)) {
+      if (!beside.contains(meaning) && !beside.contains(places.prefix + meaning)) continue;
+      refuse_line(places.csv, row.line,
+                  fmt::format("the image {} is outside the class folders and is not read; move it into one of them", row.name));
     }
-    if (!meanings.has_file(row->path))
-      throw FileError(places.csv, fmt::format("line {}: no image {} in {}", row->line, row->path, places.root));
+    if (!meanings.has_file(row.name)) refuse_line(places.csv, row.line, fmt::format("no image {} in {}", row.name, places.root));
   }
-  return row_of;
+  for (const std::vector<std::string>* notes : {&labels.notes, &matched.notes}) {
+    for (const std::string& note : *notes) add_note(places.csv, note, info);
+  }
+  return matched.of_image;
 }
 
 // The column's values of these images, and their names.
@@ -151,10 +213,11 @@ struct Values {
   std::vector<std::string> names;
 };
 
-Values values_of(const LabelColumn& column, const std::vector<const LabelRow*>& rows, int64_t LabelRow::*field) {
-  std::vector<int64_t> number_of(column.names.size(), kUnknown);
-  for (const LabelRow* row : rows) {
-    if (row->*field != kUnknown) number_of[static_cast<size_t>(row->*field)] = 0;
+Values values_of(const LabelFile& labels, const LabelColumn& column, const std::vector<int64_t>& rows, int64_t LabelRow::*field) {
+  std::vector<int64_t> number_of(column.names.size(), kUnknown), own;
+  for (const int64_t row : rows) {
+    own.push_back(labels.rows[static_cast<size_t>(row)].*field);
+    if (own.back() != kUnknown) number_of[static_cast<size_t>(own.back())] = 0;
   }
   if (column.kind == ColumnKind::kIntegers) {  // keep their numbers
     while (!number_of.empty() && number_of.back() == kUnknown) number_of.pop_back();
@@ -166,9 +229,7 @@ Values values_of(const LabelColumn& column, const std::vector<const LabelRow*>& 
     number_of[i] = std::ssize(values.names);
     values.names.push_back(column.names[i]);
   }
-  for (const LabelRow* row : rows) {
-    values.numbers.push_back(row->*field == kUnknown ? kUnknown : number_of[static_cast<size_t>(row->*field)]);
-  }
+  for (const int64_t value : own) values.numbers.push_back(value == kUnknown ? kUnknown : number_of[static_cast<size_t>(value)]);
   return values;
 }
 
@@ -195,16 +256,14 @@ std::string remark(const std::string& csv, const LabelColumn& column, const Valu
       fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
-// What a column was read as, and which words were read as unknown.
+// What a column was read as, and what was read otherwise than it is written.
 void report_values(const std::string& csv, const LabelColumn& column, const Values& values, DatasetInfo& info) {
   info.remarks.push_back(remark(csv, column, values));
-  if (column.missing_words.empty()) return;
-  info.columns.remarks.push_back(without_control_characters(fmt::format("{}: {}", csv, column.missing_words)));
-  info.remarks.push_back(info.columns.remarks.back());
+  for (const std::string& note : column.notes) add_note(csv, note, info);
 }
 
 // Reports the use of every column, for programs and, if some were not read, as remarks.
-void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<const LabelRow*>& rows,
+void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<int64_t>& rows,
                     const std::vector<ImageFile>& files, DatasetInfo& info) {
   ColumnUse& use = info.columns;
   use.file = places.csv;
@@ -220,7 +279,7 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
     use.ignored.push_back(column.title);
     if (labels.bias.kind != ColumnKind::kAbsent || !labels.looks_for_bias) continue;
     std::vector<std::string> values;
-    for (const LabelRow* row : rows) values.push_back(column.values[static_cast<size_t>(row - labels.rows.data())]);
+    for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
     if (may_be_bias(values, classes)) use.likely_bias.push_back(column.title);
   }
   info.remarks.push_back(without_control_characters(fmt::format("{}: column{} {} not read", places.csv, use.ignored.size() == 1 ? "" : "s",
@@ -235,31 +294,29 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
 
 }  // namespace
 
-MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images) {
-  return matched_rows(places, Meanings(places), labels, images);
+MatchedRows rows_of_images(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<std::string>& images) {
+  return matched_rows(places, Meanings(places), rows, images);
 }
 
-std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows) {
+std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<int64_t>& strays) {
   const Meanings meanings(places);
-  std::vector<const LabelRow*> found;
-  std::ranges::copy_if(rows, std::back_inserter(found), [&](const LabelRow* row) { return !meanings.has_file(row->path); });
+  std::vector<int64_t> found;
+  std::ranges::copy_if(strays, std::back_inserter(found),
+                       [&](int64_t row) { return !meanings.has_file(rows[static_cast<size_t>(row)].name); });
   return found;
 }
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
-  const std::vector<const LabelRow*> rows = match_rows(places, labels, files);
-  if (labels.label.kind != ColumnKind::kAbsent) {
-    Values values = values_of(labels.label, rows, &LabelRow::label);
-    for (size_t i = 0; i < files.size(); ++i) files[i].label = values.numbers[i];
-    report_values(places.csv, labels.label, values, info);
-    info.class_names = std::move(values.names);
-  }
-  if (labels.bias.kind != ColumnKind::kAbsent) {
-    Values values = values_of(labels.bias, rows, &LabelRow::bias);
-    for (size_t i = 0; i < files.size(); ++i) files[i].bias = values.numbers[i];
-    report_values(places.csv, labels.bias, values, info);
-    info.bias_names = std::move(values.names);
-  }
+  const std::vector<int64_t> rows = match_rows(places, labels, files, info);
+  const auto lay = [&](const LabelColumn& column, int64_t LabelRow::*of_row, int64_t ImageFile::*of_file, std::vector<std::string>& names) {
+    if (column.kind == ColumnKind::kAbsent) return;
+    Values values = values_of(labels, column, rows, of_row);
+    for (size_t i = 0; i < files.size(); ++i) files[i].*of_file = values.numbers[i];
+    report_values(places.csv, column, values, info);
+    names = std::move(values.names);
+  };
+  lay(labels.label, &LabelRow::label, &ImageFile::label, info.class_names);
+  lay(labels.bias, &LabelRow::bias, &ImageFile::bias, info.bias_names);
   report_columns(places, labels, rows, files, info);
 }
 

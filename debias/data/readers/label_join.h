@@ -7,11 +7,13 @@
 #include "debias/data/dataset.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/label_file.h"
+#include "debias/data/readers/row_names.h"
 
 namespace debias {
 
-// Folders in which a path of the CSV is searched: the root, root/split, the CSV's folder; or it is absolute. A name that is not UTF-8 is
-// written as by in_utf8 (printable.h).
+// Folders in which a path of the CSV is searched: the root, the CSV's folder, and the folders of all splits; or it is absolute. A path of
+// images in two splits is an error that names both, unless the column `split` or the name of the CSV ("train.csv") says which split is
+// meant. A name that is not UTF-8 is written as by in_utf8 (printable.h). Paths that name no file are joined as row_names.h says.
 struct LabelPlaces {
   std::string root;
   std::string prefix;  // "train/", or "" where the split is the root itself
@@ -28,14 +30,15 @@ struct LabelPlaces {
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
 
 struct MatchedRows {
-  std::vector<const LabelRow*> of_image;  // null: none
-  std::vector<const LabelRow*> strays;    // of no image
+  std::vector<int64_t> of_image;   // the row of each image, or kUnknown
+  std::vector<int64_t> strays;     // rows of no image of any split
+  std::vector<std::string> notes;  // of row_names.h
 };
 
-// For each of these images, paths below the root, its row of the CSV. FileError where two rows name one image.
-MatchedRows rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images);
+// For each of these images, paths below the root, its row. FileError where two rows name one image.
+MatchedRows rows_of_images(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<std::string>& images);
 
-// Those of `rows` for which there is no file: others may be of another split.
-std::vector<const LabelRow*> rows_without_file(const LabelPlaces& places, const std::vector<const LabelRow*>& rows);
+// Those of `strays` for which there is no file: others may be of another split.
+std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<int64_t>& strays);
 
 }  // namespace debias

@@ -6,19 +6,14 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 
 namespace debias {
 namespace {
 
-std::optional<size_t> column_named(const CsvRecord& header, std::string_view name) {
-  const auto found = std::ranges::find(header.fields, name);
-  return found == header.fields.end() ? std::nullopt : std::optional(static_cast<size_t>(found - header.fields.begin()));
-}
-
-size_t needed_column(const std::string& path, const CsvRecord& header, const std::string& name) {
-  if (const auto column = column_named(header, name)) return *column;
-  throw FileError(path, fmt::format("no column '{}'; pairs are named by the columns a and b, as debias pairs writes them", name));
+size_t needed_column(const CsvTable& table, const std::string& name) {
+  if (const auto column = table.find(name)) return *column;
+  throw FileError(table.path(), fmt::format("no column '{}'; pairs are named by the columns a and b, as debias pairs writes them", name));
 }
 
 PairAnswer answer_of(const std::string& path, const CsvRecord& record, const std::string& field) {
@@ -34,18 +29,16 @@ PairAnswer answer_of(const std::string& path, const CsvRecord& record, const std
 }  // namespace
 
 std::vector<MarkedPair> read_pair_marks(const std::string& path) {
-  const std::vector<CsvRecord> records = read_csv(path);
-  const CsvRecord& header = records.front();
-  const size_t a = needed_column(path, header, "a"), b = needed_column(path, header, "b");
-  const auto answer = column_named(header, "answer"), kind = column_named(header, "kind");
-  if (records.size() == 1) throw FileError(path, "has no pairs below its header");
+  const CsvTable table(path);
+  const size_t a = needed_column(table, "a"), b = needed_column(table, "b");
+  const auto answer = table.find("answer"), kind = table.find("kind");
+  if (table.rows().empty()) throw FileError(path, "has no pairs below its header");
   std::vector<MarkedPair> pairs;
-  for (size_t i = 1; i < records.size(); ++i) {
-    const CsvRecord& record = records[i];
-    MarkedPair pair{record.fields[a], record.fields[b], std::nullopt, kind ? record.fields[*kind] : "", record.line};
-    if (pair.a.empty() || pair.b.empty()) refuse_line(path, record.line, "a pair needs two names; one is empty");
-    if (pair.a == pair.b) refuse_line(path, record.line, fmt::format("'{}' is paired with itself", pair.a));
-    if (answer) pair.answer = answer_of(path, record, record.fields[*answer]);
+  for (const CsvRecord& row : table.rows()) {
+    MarkedPair pair{row.fields[a], row.fields[b], std::nullopt, kind ? row.fields[*kind] : "", row.line};
+    if (pair.a.empty() || pair.b.empty()) refuse_line(path, row.line, "a pair needs two names; one is empty");
+    if (pair.a == pair.b) refuse_line(path, row.line, fmt::format("'{}' is paired with itself", pair.a));
+    if (answer) pair.answer = answer_of(path, row, row.fields[*answer]);
     pairs.push_back(std::move(pair));
   }
   return pairs;

@@ -6,7 +6,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/evaluate/accuracy.h"
 
 namespace debias {
@@ -18,19 +18,17 @@ constexpr char kClusteringsName[] = "clusterings";
 class ClusterFile {
  public:
   explicit ClusterFile(const ClusteringsOptions& options) : file_(options.file()), numbers_(options.columns().size()) {
-    const std::vector<CsvRecord> records = read_csv(file_);
+    const CsvTable table(file_);
     const auto column = [&](const std::string& name) {
-      const auto& header = records.front().fields;
-      const auto found = std::find(header.begin(), header.end(), name);
-      if (found == header.end()) throw FileError(file_, fmt::format("no column '{}'{}", name, suggestion(name, header)));
-      return static_cast<size_t>(found - header.begin());
+      if (const auto found = table.find(name)) return *found;
+      throw FileError(file_, fmt::format("no column '{}'{}", name, suggestion(name, table.titles())));
     };
     const size_t path = column(options.path());
     std::vector<size_t> places;
     for (const auto& name : options.columns()) places.push_back(column(name));
-    for (size_t i = 1; i < records.size(); ++i) {
-      Row row{records[i].fields[path], {}};
-      for (size_t c = 0; c < places.size(); ++c) row.clusters.push_back(number_of(c, records[i].fields[places[c]]));
+    for (const CsvRecord& record : table.rows()) {
+      Row row{record.fields[path], {}};
+      for (size_t c = 0; c < places.size(); ++c) row.clusters.push_back(number_of(c, record.fields[places[c]]));
       by_name_.emplace(last_part(row.path), std::move(row));
     }
   }
@@ -90,15 +88,11 @@ std::vector<std::vector<int64_t>> clusters_of(const ClusterFile& file, const std
 }
 
 ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count, const std::string& what) {
-  ClusteringAccuracy mean;
-  for (size_t cell = 0; cell < counts.count.size(); ++cell) {
-    if (counts.count[cell] < min_count) continue;
-    mean.accuracy += static_cast<double>(counts.correct[cell]) / static_cast<double>(counts.count[cell]);
-    ++mean.cells;
-  }
-  if (mean.cells == 0) throw data_error("clusterings: {}: no class has {} images in one cluster; lower min_count", what, min_count);
-  mean.accuracy /= static_cast<double>(mean.cells);
-  return mean;
+  std::vector<bool> evaluated;
+  for (const int64_t samples : counts.count) evaluated.push_back(samples >= min_count);
+  const GroupAccuracies found = counts.accuracies(evaluated);
+  if (found.groups == 0) throw data_error("clusterings: {}: no class has {} images in one cluster; lower min_count", what, min_count);
+  return {found.mean, found.groups};
 }
 
 }  // namespace

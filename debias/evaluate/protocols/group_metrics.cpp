@@ -48,12 +48,12 @@ struct Differences {
   double parity = kUndefined, opportunity = kUndefined, odds = kUndefined;
 };
 
-Differences differences_of_class(const GroupCounts& counts, int64_t c, const std::vector<int64_t>& members, EmptyRate empty) {
+Differences differences_of_class(const PredictionCounts& counts, int64_t c, const std::vector<int64_t>& members, EmptyRate empty) {
   KnownRange selection, true_positive, false_positive;
   const double without_samples = empty == EmptyRate::kZero ? 0 : kUndefined;
-  for (int64_t b = 0; b < counts.groups; ++b) {
+  for (int64_t b = 0; b < counts.biases; ++b) {
     if (members[b] == 0) continue;
-    const size_t cell = static_cast<size_t>(c * counts.groups + b);
+    const size_t cell = static_cast<size_t>(c * counts.biases + b);
     const int64_t positives = counts.count[cell], negatives = members[b] - positives;
     selection.add(ratio(counts.predicted[cell], members[b]));
     true_positive.add(positives == 0 ? without_samples : ratio(counts.correct[cell], positives));
@@ -65,9 +65,8 @@ Differences differences_of_class(const GroupCounts& counts, int64_t c, const std
   return result;
 }
 
-Differences differences(const GroupCounts& counts, EmptyRate empty) {
-  std::vector<int64_t> members(static_cast<size_t>(counts.groups));
-  for (size_t cell = 0; cell < counts.count.size(); ++cell) members[cell % members.size()] += counts.count[cell];
+Differences differences(const PredictionCounts& counts, EmptyRate empty) {
+  const std::vector<int64_t> members = counts.of_biases();
   Differences largest;
   for (int64_t c = counts.classes == 2 ? 1 : 0; c < counts.classes; ++c) {
     const Differences own = differences_of_class(counts, c, members, empty);
@@ -79,28 +78,22 @@ Differences differences(const GroupCounts& counts, EmptyRate empty) {
 }
 
 // `evaluated`: the cells that count for the worst and the mean.
-GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& evaluated) {
+GroupMetrics metrics_over(const PredictionCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& evaluated) {
   GroupMetrics metrics = {{"acc1", ratio(counts.right, counts.labelled)}};
   std::array<Sums, 3> of_side;
-  double worst = kUndefined, total = 0;
-  int64_t cells = 0;
   for (int64_t y = 0; y < counts.classes; ++y) {
-    for (int64_t b = 0; b < counts.groups; ++b) {
-      const size_t cell = static_cast<size_t>(y * counts.groups + b);
+    for (int64_t b = 0; b < counts.biases; ++b) {
+      const auto cell = static_cast<size_t>(counts.group(y, b));
       of_side[static_cast<size_t>(options.alignment.side(y, b))].add(counts.count[cell], counts.correct[cell]);
-      if (!evaluated[cell] || counts.count[cell] == 0) continue;
-      const double accuracy = counts.accuracy(y, b);
-      worst = std::isnan(worst) ? accuracy : std::min(worst, accuracy);
-      total += accuracy;
-      ++cells;
     }
   }
+  const GroupAccuracies over_cells = counts.accuracies(evaluated);
   if (!options.alignment.empty()) {
     metrics["aligned_acc"] = of_side[static_cast<size_t>(Side::kAligned)].share();
     metrics["conflicting_acc"] = of_side[static_cast<size_t>(Side::kConflicting)].share();
   }
-  metrics["worst_group_acc"] = worst;
-  metrics["unbiased_acc"] = cells == 0 ? kUndefined : total / static_cast<double>(cells);
+  metrics["worst_group_acc"] = over_cells.worst;
+  metrics["unbiased_acc"] = over_cells.mean;
   const Differences fairness = differences(counts, options.empty);
   metrics["demographic_parity_difference"] = fairness.parity;
   metrics["equal_opportunity_difference"] = fairness.opportunity;
@@ -114,23 +107,20 @@ std::vector<bool> evaluated_cells(const GroupCounts& counts, int64_t min_count) 
   return evaluated;
 }
 
-GroupCounts empty_counts(const GroupSamples& samples) {
-  const auto cells = static_cast<size_t>(samples.classes * samples.groups);
-  GroupCounts counts{samples.classes, samples.groups, {}, {}, {}};
-  for (auto* table : {&counts.count, &counts.correct, &counts.predicted}) table->assign(cells, 0);
+PredictionCounts empty_counts(const GroupSamples& samples) {
+  PredictionCounts counts{{samples.classes, samples.groups}, {}};
+  counts.predicted.resize(counts.count.size());
   return counts;
 }
 
-void add_sample(const GroupSamples& samples, size_t i, GroupCounts& counts) {
+void add_sample(const GroupSamples& samples, size_t i, PredictionCounts& counts) {
   const int64_t label = samples.labels[i], bias = samples.biases[i], prediction = samples.predictions[i];
   if (label == kUnknown) return;
-  const int64_t right = label == prediction;
+  const bool right = label == prediction;
   ++counts.labelled;
-  counts.right += right;
-  if (bias == kUnknown) return;
-  ++counts.count[label * counts.groups + bias];
-  counts.correct[label * counts.groups + bias] += right;
-  ++counts.predicted[prediction * counts.groups + bias];
+  counts.right += right ? 1 : 0;
+  counts.add(counts.group(label, bias), right);
+  if (bias != kUnknown) ++counts.predicted[prediction * counts.biases + bias];
 }
 
 // The q-th quantile of sorted values, interpolated linearly (NumPy's default).
@@ -150,12 +140,7 @@ void check(const std::vector<int64_t>& values, int64_t below, int64_t lowest, co
 
 }  // namespace
 
-double GroupCounts::accuracy(int64_t label, int64_t bias) const {
-  const auto cell = static_cast<size_t>(label * groups + bias);
-  return ratio(correct[cell], count[cell]);
-}
-
-GroupCounts count_groups(const GroupSamples& samples) {
+PredictionCounts count_groups(const GroupSamples& samples) {
   const size_t N = samples.labels.size();
   if (samples.biases.size() != N || samples.predictions.size() != N) {
     throw data_error("groups: {} labels, {} bias labels and {} predictions; give one of each per sample", N, samples.biases.size(),
@@ -164,25 +149,25 @@ GroupCounts count_groups(const GroupSamples& samples) {
   check(samples.labels, samples.classes, kUnknown, "label");
   check(samples.biases, samples.groups, kUnknown, "bias label");
   check(samples.predictions, samples.classes, 0, "prediction");
-  GroupCounts counts = empty_counts(samples);
+  PredictionCounts counts = empty_counts(samples);
   for (size_t i = 0; i < N; ++i) add_sample(samples, i, counts);
   return counts;
 }
 
-GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& options) {
+GroupMetrics group_metrics(const PredictionCounts& counts, const GroupMetricOptions& options) {
   return metrics_over(counts, options, evaluated_cells(counts, options.min_count));
 }
 
 std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
                                                                  const Bootstrap& bootstrap) {
-  const GroupCounts all = count_groups(samples);
+  const PredictionCounts all = count_groups(samples);
   const std::vector<bool> evaluated = evaluated_cells(all, options.min_count);
   const auto N = static_cast<int64_t>(samples.labels.size());
   std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
   at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
     for (int64_t r = low; r < high; ++r) {
       Random random({RngDomain::kEvaluate, bootstrap.seed, 0, static_cast<uint64_t>(r), 0, 0, kBootstrapStep});
-      GroupCounts counts = empty_counts(samples);
+      PredictionCounts counts = empty_counts(samples);
       for (int64_t i = 0; i < N; ++i) add_sample(samples, static_cast<size_t>(random.below(N)), counts);
       drawn[r] = metrics_over(counts, options, evaluated);
     }

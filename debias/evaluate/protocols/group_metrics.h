@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "debias/core/options.h"
+#include "debias/data/group_counts.h"
 #include "debias/evaluate/alignment_map.h"
 
 namespace debias {
@@ -53,21 +54,17 @@ struct GroupMetricOptions {
   EmptyRate empty = EmptyRate::kSkip;
 };
 
-// Tables [classes x groups], row-major. They exclude samples whose label or bias label is unknown.
-struct GroupCounts {
-  int64_t classes = 0, groups = 0;
-  std::vector<int64_t> count;                          // n[y,b]
-  std::vector<int64_t> correct;                        // r[y,b]
-  std::vector<int64_t> predicted;                      // m[c,b]
-  int64_t labelled = 0, right = 0;                     // of acc1
-  double accuracy(int64_t label, int64_t bias) const;  // NaN in an empty cell
+// n[y,b] and r[y,b] of known label and bias label, and what else the metrics need.
+struct PredictionCounts : GroupCounts {
+  std::vector<int64_t> predicted;   // m[c,b]
+  int64_t labelled = 0, right = 0;  // of acc1
 };
 
 // Data error when the lists differ in length or hold a value out of range.
-GroupCounts count_groups(const GroupSamples& samples);
+PredictionCounts count_groups(const GroupSamples& samples);
 
 using GroupMetrics = std::map<std::string, double>;  // by the names above, all of them (two fewer without aligned values)
-GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& options);
+GroupMetrics group_metrics(const PredictionCounts& counts, const GroupMetricOptions& options);
 
 struct Bootstrap {
   int64_t replicates = 1000;

@@ -15,11 +15,11 @@ std::vector<std::string> name_list(const std::vector<std::string>& names, int64_
   return list;
 }
 
-BiasRates rates_of_bias(const GroupCounts& counts, int64_t bias, const std::vector<std::string>& bias_names) {
+BiasRates rates_of_bias(const PredictionCounts& counts, int64_t bias, const std::vector<std::string>& bias_names) {
   int64_t members = 0, right = 0;
   for (int64_t c = 0; c < counts.classes; ++c) {
-    members += counts.count[c * counts.groups + bias];
-    right += counts.correct[c * counts.groups + bias];
+    members += counts.count[c * counts.biases + bias];
+    right += counts.correct[c * counts.biases + bias];
   }
   BiasRates rates;
   rates.bias = value_name(bias_names, bias);
@@ -27,7 +27,7 @@ BiasRates rates_of_bias(const GroupCounts& counts, int64_t bias, const std::vect
   rates.accuracy = rate(right, members);
   rates.error_rate = rate(members - right, members);
   for (int64_t c = 0; c < counts.classes; ++c) {
-    const auto cell = static_cast<size_t>(c * counts.groups + bias);
+    const auto cell = static_cast<size_t>(c * counts.biases + bias);
     const int64_t positives = counts.count[cell], hits = counts.correct[cell], chosen = counts.predicted[cell];
     rates.selection_rate.push_back(rate(chosen, members));
     rates.true_positive_rate.push_back(rate(hits, positives));
@@ -39,18 +39,18 @@ BiasRates rates_of_bias(const GroupCounts& counts, int64_t bias, const std::vect
 
 }  // namespace
 
-GroupTable group_table(const DatasetInfo& info, const GroupCounts& counts) {
-  GroupTable table{name_list(info.class_names, counts.classes), name_list(info.bias_names, counts.groups), {}, {}, {}};
+GroupTable group_table(const DatasetInfo& info, const PredictionCounts& counts) {
+  GroupTable table{name_list(info.class_names, counts.classes), name_list(info.bias_names, counts.biases), {}, {}, {}};
   for (int64_t y = 0; y < counts.classes; ++y) {
     auto& count = table.count.emplace_back();
     auto& accuracy = table.accuracy.emplace_back();
-    for (int64_t b = 0; b < counts.groups; ++b) {
-      const auto cell = static_cast<size_t>(y * counts.groups + b);
+    for (int64_t b = 0; b < counts.biases; ++b) {
+      const auto cell = static_cast<size_t>(y * counts.biases + b);
       count.push_back(counts.count[cell]);
       accuracy.push_back(rate(counts.correct[cell], counts.count[cell]));
     }
   }
-  for (int64_t b = 0; b < counts.groups; ++b) table.rates.push_back(rates_of_bias(counts, b, info.bias_names));
+  for (int64_t b = 0; b < counts.biases; ++b) table.rates.push_back(rates_of_bias(counts, b, info.bias_names));
   return table;
 }
 

@@ -11,6 +11,6 @@
 
 namespace debias {
 
-GroupTable group_table(const DatasetInfo& info, const GroupCounts& counts);
+GroupTable group_table(const DatasetInfo& info, const PredictionCounts& counts);
 
 }  // namespace debias

@@ -55,7 +55,7 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
   std::string named;
   size_t small = 0, all = 0;
   for (size_t cell = 0; cell < counts.count.size(); ++cell) {
-    const auto y = static_cast<int64_t>(cell) / counts.groups, b = static_cast<int64_t>(cell) % counts.groups;
+    const auto y = static_cast<int64_t>(cell) / counts.biases, b = static_cast<int64_t>(cell) % counts.biases;
     if (!split.classes.contains(y) || !split.biases.contains(b)) continue;
     ++all;
     if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
@@ -68,7 +68,7 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
 }
 
 void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, std::vector<std::string>& undefined) {
-  const GroupCounts counts = count_groups(split.samples);
+  const PredictionCounts counts = count_groups(split.samples);
   for (const auto& [name, value] : group_metrics(counts, split.options)) {
     const std::string full = split.name + "." + name;
     if (std::isnan(value)) {

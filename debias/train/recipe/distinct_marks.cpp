@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 
 namespace debias {
 namespace {

@@ -8,7 +8,8 @@
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 #include "debias/core/sha256.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
+#include "debias/data/readers/row_names.h"
 #include "debias/train/recipe/distinct_marks.h"
 
 namespace debias {
@@ -16,26 +17,27 @@ namespace {
 
 class ImageNames {
  public:
-  ImageNames(const std::string& file, const SampleTable& samples) : file_(file), samples_(samples) {
-    for (int64_t i = 0; i < samples.size(); ++i) places_.emplace(samples.source(i), i);
-  }
+  ImageNames(const std::string& file, const SampleTable& samples) : file_(file), set_(samples.info().name), names_(sources(samples)) {}
 
   int64_t place(const std::string& name, int64_t line) const {
-    for (const std::string& spelling : {name, name_of_utf8(name)}) {
-      if (const auto found = places_.find(spelling); found != places_.end()) return found->second;
-    }
+    if (const auto found = names_.find(name)) return *found;
     int64_t number = -1;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size() && number >= 0 && number < samples_.size()) return number;
-    refuse_line(file_, line,
-                fmt::format("'{}' is not an image of the training set ({} of '{}'); its first is '{}'", name, samples_.size(),
-                            samples_.info().name, samples_.source(0)));
+    if (error == std::errc() && end == name.data() + name.size() && number >= 0 && number < names_.size()) return number;
+    refuse_line(
+        file_, line,
+        fmt::format("'{}' is not an image of the training set ({} of '{}'); its first is '{}'", name, names_.size(), set_, names_.name(0)));
   }
 
  private:
-  const std::string& file_;
-  const SampleTable& samples_;
-  std::unordered_map<std::string, int64_t> places_;
+  static std::vector<std::string> sources(const SampleTable& samples) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < samples.size(); ++i) names.push_back(samples.source(i));
+    return names;
+  }
+
+  const std::string &file_, &set_;
+  SampleNames names_;
 };
 
 class Groups {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/error.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/results/statistics.h"
 #include "debias/train/recipe/distinct_marks.h"
 

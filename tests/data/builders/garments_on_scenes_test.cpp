@@ -9,7 +9,7 @@
 
 #include "debias/core/input_file.h"
 #include "debias/data/builders/data_make.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/image/geometry.h"
 #include "debias/image/image_decode.h"
 #include "tests/data/fixture_files.h"

@@ -11,7 +11,7 @@
 
 #include "debias/core/input_file.h"
 #include "debias/data/jpeg_encode.h"
-#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/csv_table.h"
 #include "debias/image/exif.h"
 #include "debias/image/image_decode.h"
 #include "tests/support/refusals.h"

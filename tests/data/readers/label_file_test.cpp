@@ -68,8 +68,8 @@ TEST_F(LabelCsv, IntegersThatAreNotAsTheyArePrintedAreNames) {
 TEST_F(LabelCsv, WordsForMissingValuesAreUnknownAndSaid) {
   const LabelFile names = read("path,label,bias,camera\na,cat,NA,x\nb,nan,red,null\nc,None,,x\n");
   EXPECT_THAT(labels(names), ElementsAre(0, kUnknown, kUnknown));
-  EXPECT_EQ(names.label.missing_words, "column 'label': 2 fields such as 'nan' are read as unknown");
-  EXPECT_EQ(names.bias.missing_words, "column 'bias': 1 field, 'NA', is read as unknown");
+  EXPECT_THAT(names.label.notes, ElementsAre("column 'label': 2 fields such as 'nan' are read as unknown"));
+  EXPECT_THAT(names.bias.notes, ElementsAre("column 'bias': 1 field, 'NA', is read as unknown"));
   EXPECT_THAT(names.others[0].values, ElementsAre("x", "", "x"));
   const LabelFile integers = read(column({"0", "NaN", "2"}));
   EXPECT_EQ(integers.label.kind, ColumnKind::kIntegers);
@@ -78,8 +78,8 @@ TEST_F(LabelCsv, WordsForMissingValuesAreUnknownAndSaid) {
 
 TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
   EXPECT_THAT(
-      message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.0"})),
-      AllOf(HasSubstr("l.csv: line 13: column label: '11.0' is not an integer from -1 to 2147483647"), HasSubstr("integers or names")));
+      message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.5"})),
+      AllOf(HasSubstr("l.csv: line 13: column label: '11.5' is not an integer from -1 to 2147483647"), HasSubstr("integers or names")));
   for (const std::string wrong :
        {"-2", "1.5", "18446744073709551616", "2147483648", "1e3", "inf", "-inf", "0x10", "--1", "1 2", "7up", "two"}) {
     EXPECT_THAT(message(column({"0", "1", wrong})), AllOf(HasSubstr("line 4"), HasSubstr("'" + wrong + "'"))) << wrong;
@@ -125,17 +125,47 @@ TEST_F(LabelCsv, PathsAreNormalised) {
   EXPECT_EQ(file.rows[0].path, "a/b.png");
   EXPECT_EQ(file.rows[1].path, "c.png");
   EXPECT_EQ(file.rows[2].path, "../d/e.png");
-  EXPECT_THAT(message("path,label\na/b.png,1\n./a/b.png,1\n"), HasSubstr("line 3: a/b.png is given twice, first in line 2"));
+  EXPECT_THAT(message("path,label\na/b.png,1\n./a/b.png,1\n"), HasSubstr("line 3: 'a/b.png' is given twice, first in line 2"));
   EXPECT_THAT(message("path,label\n,1\n"), HasSubstr("line 2: no path is given"));
+}
+
+TEST_F(LabelCsv, IntegersWithZerosAfterThePointAreLabels) {
+  const LabelFile file = read(column({"0.0", "2.0", "-1.0", ""}));
+  EXPECT_EQ(file.label.kind, ColumnKind::kIntegers);
+  EXPECT_THAT(labels(file), ElementsAre(0, 2, kUnknown, kUnknown));
+  EXPECT_THAT(file.label.notes, IsEmpty());
+  EXPECT_THAT(read(column({"0", "1.0"})).label.notes, ElementsAre("column 'label': 1 field, '1.0', is read as '1'"));
+  EXPECT_THAT(read(column({"0", "255"})).label.notes, ElementsAre(HasSubstr("255 is read as class 255")));
+}
+
+TEST_F(LabelCsv, RowsThatRepeatOthersAreLeftOut) {
+  const LabelFile twice = read("path,label,camera\na,1,x\nb,0,y\na,1,x\na,1,x\nc,1,z\n");
+  EXPECT_THAT(labels(twice), ElementsAre(1, 0, 1));
+  EXPECT_THAT(twice.others[0].values, ElementsAre("x", "y", "z"));
+  EXPECT_THAT(twice.notes, ElementsAre("2 rows repeat earlier ones and are left out, the first in line 4"));
+  EXPECT_THAT(message("path,label\na,1\na,2\n"), HasSubstr("line 3: 'a' is given twice, first in line 2"));
+}
+
+TEST_F(LabelCsv, TheColumnThatNamesTheImagesIsFound) {
+  write(folder_ / "l.csv", "id,label,image_id\n7,0,x/1.png\n8,1,x/2.png\n");
+  const std::vector<std::string> images = {"x/1.png", "x/2.png"};
+  const LabelFile file = read_label_file(LabelColumns().file(folder_ / "l.csv"), images);
+  EXPECT_EQ(file.rows[1].path, "x/2.png");
+  EXPECT_EQ(file.path_title, "image_id");
+  EXPECT_THAT(file.notes, ElementsAre("column 'image_id' names the images"));
+  write(folder_ / "l.csv", ",label\nX/1,0\nX/2,1\n");
+  EXPECT_THAT(read_label_file(LabelColumns().file(folder_ / "l.csv"), images).notes,
+              ElementsAre("the column without a title names the images"));
+  write(folder_ / "l.csv", "id,label\n7,0\n8,1\n");
+  EXPECT_THAT(data_error_of([&] { read_label_file(LabelColumns().file(folder_ / "l.csv"), images); }),
+              HasSubstr("no column 'path' among id, label"));
 }
 
 TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(message(""), HasSubstr("is empty"));
   EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: no column 'path' among file, label; name the columns, such as labels: {file: " +
                                                  (folder_ / "l.csv") + ", path: file, label: label}"));
-  EXPECT_THAT(message("path;label\na.png;1,5\n"), HasSubstr("line 1: semicolons separate the fields; save the file with commas"));
   EXPECT_THAT(message("path,label\ra.png,1\rb.png,2\r"), HasSubstr("l.csv: its lines end with CR alone; save the file with"));
-  EXPECT_THAT(message("path\tlabel\na.png\t1\n"), HasSubstr("line 1: tabs separate the fields"));
   EXPECT_THAT(message("path,label\na.png,K\xc3\xa4se\nb.png,K\xe4se\n"),
               HasSubstr("l.csv: line 3: text that is not UTF-8; save the file as UTF-8"));
   EXPECT_THAT(message("path,label\na.png,1\nb.png\n"), HasSubstr("line 3: 1 fields, expected 2"));

@@ -168,6 +168,56 @@ TEST_F(LabelJoin, ARowForAnImageBesideTheClassFoldersIsRefused) {
   }
 }
 
+TEST_F(LabelJoin, APathOfImagesInTwoSplitsIsRefusedUnlessTheCsvSaysWhichIsMeant) {
+  for (const char* image : {"train/x/0.png", "train/x/1.png", "test/x/0.png"}) add(image);
+  EXPECT_THAT(message("path,label\nx/1.png,0\nx/0.png,1\n"),
+              HasSubstr("line 3: x/0.png may be train/x/0.png or test/x/0.png; write the name with its folder"));
+  EXPECT_THAT(labels(*open_with("path,label\ntrain/x/0.png,1\nx/1.png,0\ntest/x/0.png,2\n")), ElementsAre(1, 0));
+  const std::string splits = "path,label,split\nx/0.png,1,train\nx/1.png,0,train\nx/0.png,2,Test\n";
+  EXPECT_THAT(labels(*open_with(splits)), ElementsAre(1, 0));
+  EXPECT_THAT(labels(*open_with(splits, "test")), ElementsAre(2));
+  write(folder_ / "labels_train.csv", "path,label\nx/0.png,1\nx/1.png,0\n");
+  EXPECT_THAT(labels(*open("labels_train.csv")), ElementsAre(1, 0));
+  write(folder_ / "train/l.csv", "path,label\nx/0.png,1\nx/1.png,0\n");
+  EXPECT_THAT(labels(*open("train/l.csv")), ElementsAre(1, 0));
+}
+
+TEST_F(LabelJoin, NamesThatDifferInFormCaseFolderOrEndingAreJoinedAndSaid) {
+  for (const char* image : {"train/caf\xc3\xa9/0.png", "train/x/1.png", "train/x/2.PNG", "test/x/3.png"}) add(image);
+  const auto data = open_with("path,label\ncafe\xcc\x81/0.png,1\n1,0\nX/2.png,1\n3,0\n");
+  EXPECT_THAT(labels(*data), ElementsAre(1, 0, 1));
+  const auto& remarks = data->info().columns.remarks;
+  ASSERT_EQ(remarks.size(), 3u);
+  EXPECT_THAT(remarks[0], HasSubstr("l.csv: 2 names of rows differ in their folder from what they name, such as 'cafe\xcc\x81/0.png' for "
+                                    "'train/caf\xc3\xa9/0.png'; they are joined"));
+  EXPECT_THAT(remarks[1], HasSubstr("their ending from what they name, such as '1' for 'train/x/1.png'"));
+  EXPECT_THAT(message("path,label\ncafe\xcc\x81/0.png,1\n1,0\n2,1\n4,0\n"), HasSubstr("line 5: no image 4 in"));
+}
+
+TEST_F(LabelJoin, TheColumnThatNamesTheImagesIsFoundAndSaid) {
+  for (const char* image : {"x/1.png", "x/2.png", "x/3.png"}) add(image);
+  const auto data = open_with("Unnamed: 0;image_id;label\n0;1;cat\n1;2;dog\n2;3;cat\n");
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1, 0));
+  EXPECT_EQ(data->info().columns.read, (std::vector<std::string>{"image_id", "label"}));
+  EXPECT_THAT(data->info().columns.remarks,
+              ElementsAre(HasSubstr("semicolons separate the fields"), HasSubstr("column 'Unnamed: 0' numbers the rows and is left out"),
+                          HasSubstr("column 'image_id' names the images"), HasSubstr("3 names of rows differ in their ending")));
+}
+
+TEST_F(LabelJoin, TwoFoldersOfOneNameInTwoUnicodeFormsAreOneClass) {
+  for (const char* image :
+       {"train/caf\xc3\xa9/0.png", "train/cafe\xcc\x81/1.png", "train/d/2.png", "test/cafe\xcc\x81/3.png", "test/d/4.png"})
+    add(image);
+  const auto train = make_image_folder(ImageFolderOptions().root(folder_.path()));
+  EXPECT_EQ(train->info().class_names.size(), 2u);
+  EXPECT_THAT(labels(*train), ElementsAre(0, 0, 1));
+  EXPECT_THAT(train->info().remarks, ElementsAre(HasSubstr("in two Unicode forms; they are one class")));
+  const std::shared_ptr<const Dataset> test = make_image_folder(ImageFolderOptions().root(folder_.path()).split("test"));
+  const MappedDataset mapped = map_to_table(test, {{"caf\xc3\xa9", "d"}, {}}, UnknownNames::kRefuse);
+  EXPECT_THAT(labels(*mapped.dataset), ElementsAre(0, 1));
+  EXPECT_THAT(mapped.remarks, ElementsAre(HasSubstr("differs from training's only in blanks or Unicode form: it is the same")));
+}
+
 // Train and test by the run's table, which training makes.
 class SharedTable : public LabelJoin {
  protected:

@@ -50,7 +50,7 @@ TEST(GroupMetrics, HandExample) {
   EXPECT_DOUBLE_EQ(metrics.at("demographic_parity_difference"), 4.0 / 5 - 1.0 / 5);
   EXPECT_DOUBLE_EQ(metrics.at("equal_opportunity_difference"), 1.0);
   EXPECT_DOUBLE_EQ(metrics.at("equalized_odds_difference"), 1.0);
-  const GroupCounts counts = count_groups(four_cells());
+  const PredictionCounts counts = count_groups(four_cells());
   EXPECT_EQ(counts.count, (std::vector<int64_t>{4, 2, 1, 3}));
   EXPECT_EQ(counts.correct, (std::vector<int64_t>{3, 1, 0, 3}));
   EXPECT_EQ(counts.predicted, (std::vector<int64_t>{4, 1, 1, 4}));
@@ -93,7 +93,7 @@ TEST(GroupMetrics, AnEmptyGroupIsUndefinedUnlessTakenForZero) {
   EXPECT_DOUBLE_EQ(skipped.at("worst_group_acc"), 0.5);
   EXPECT_DOUBLE_EQ(zero.at("equal_opportunity_difference"), 1.0);  // fairlearn 0.15.0 gives 1.0 and 1.0
   EXPECT_DOUBLE_EQ(zero.at("equalized_odds_difference"), 1.0);
-  EXPECT_TRUE(std::isnan(count_groups(samples).accuracy(0, 0)));
+  EXPECT_TRUE(std::isnan(count_groups(samples).accuracy(0)));
 }
 
 // Figures printed by check_with_fairlearn.py (fairlearn 0.15.0, scikit-learn 1.9.1).
