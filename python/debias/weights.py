@@ -2,128 +2,126 @@
 
     python -m debias.weights convert mobilenet_v2.pth mobilenet_v2.safetensors
 
-A .pth file is a pickle, which can execute code. It is therefore read with torch.load(weights_only=True), which accepts only tensors and
-plain containers. The keys must be those of a network that `debias` supports: mobilenet_v2 (torchvision or timm), efficientnet_lite0 (timm,
-Google or efficientnet-pytorch), ViT-S/16 (timm or torchvision), resnet18, resnet34 or resnet50. Other files are rejected. Keys, shapes and
-types are unchanged.
+A .pth file is a pickle, which can execute code; nothing of it is executed (_checkpoints.py). The keys must be those of a network that `debias`
+supports, after any prefix: mobilenet_v2 (torchvision or timm), efficientnet_lite0 (timm, Google or efficientnet-pytorch), ViT-S/16 (timm,
+torchvision or MMPretrain), resnet18, resnet34 or resnet50. Other files are rejected. Shapes and types are unchanged; keys lose their prefix, and
+what does not belong to the network is left out. The result says what was taken.
 """
 
 import argparse
 import json
 import os
-import pickle
 import re
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from . import _network_keys
+from ._checkpoints import WeightError, tensors_of
+
 __all__ = ["Converted", "WeightError", "convert", "section_of"]
 
-_WRAPPERS = ("state_dict", "model_state_dict", "model", "state_dict_ema", "model_ema", "teacher")
-_PREFIXES = ("module.", "backbone.", "model.")
 _TYPES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
           torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
-_NETWORKS = "mobilenet_v2, efficientnet_lite0, vit_small, resnet18, resnet34, resnet50"
-
-
-class WeightError(ValueError):
-    """A file cannot be converted; the message is one line."""
+_IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+_CLIP = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
+_UNIT = [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]
+_SHOWN = 3  # names in a note
 
 
 @dataclass(frozen=True)
 class Converted:
-    """Result of a conversion: the recipe's `encoder` section, and the number of tensors."""
+    """Result of a conversion: the recipe's `encoder` section, the number of tensors, the prefix of the keys that were taken, and notes."""
 
     section: dict
     tensors: int
-
-
-def _blocks(keys, pattern):
-    """Number of blocks of each stage. The groups of the pattern are stage and block; with one group there is a single stage."""
-    counts = {}
-    for key in keys:
-        if found := re.fullmatch(pattern, key):
-            *stage, block = map(int, found.groups())
-            counts[tuple(stage)] = max(counts.get(tuple(stage), 0), block + 1)
-    return [counts[stage] for stage in sorted(counts)]
-
-
-def _mobile(keys):
-    if "conv_stem.weight" in keys and not any(".se." in key for key in keys):
-        counts = _blocks(keys, r"blocks\.(\d+)\.(\d+)\.conv_dw\.weight")
-        return {(1, 2, 3, 4, 3, 3, 1): {"name": "mobilenet_v2"}, (1, 2, 2, 3, 3, 4, 1): {"name": "efficientnet_lite0"}}.get(tuple(counts))
-    if "_conv_stem.weight" in keys and not any("_se_" in key for key in keys):
-        if _blocks(keys, r"_blocks\.(\d+)\._depthwise_conv\.weight") == [16]:
-            return {"name": "efficientnet_lite0", "origin": "tensorflow"}
-    if "features.1.conv.0.0.weight" in keys and _blocks(keys, r"features\.(\d+)\..*\.weight") == [19]:
-        return {"name": "mobilenet_v2"}
-    return None
-
-
-def _transformer(keys, shapes):
-    depth = _blocks(keys, r"(?:blocks\.|encoder\.layers\.encoder_layer_)(\d+)\..*\.weight")
-    table = shapes.get("pos_embed") or shapes.get("encoder.pos_embedding")
-    if depth != [12] or not table or len(table) != 3 or table[2] != 384 or "blocks.0.ls1.gamma" in keys:
-        return None
-    side = round((table[1] - 1) ** 0.5)
-    if side * side + 1 != table[1]:
-        return None
-    return {"name": "vit_small"} | ({} if side == 14 else {"size": 16 * side})
-
-
-def _resnet(keys, shapes):
-    stem, first = shapes.get("conv1.weight"), shapes.get("layer1.0.conv1.weight")
-    depth = {(False, 2): 18, (False, 6): 34, (True, 6): 50}.get(
-        ("layer1.0.conv3.weight" in keys, (_blocks(keys, r"layer3\.(\d+)\.conv1\.weight") or [0])[0]))
-    if not stem or not first or len(stem) != 4 or depth is None:
-        return None
-    section = {"name": f"resnet{depth}", "stem": "imagenet" if stem[3] == 7 else "cifar"}
-    return section | ({} if first[0] == 64 else {"width": first[0]}) | ({} if stem[0] == first[0] else {"stem_width": stem[0]})
+    prefix: str = field(default="", compare=False)
+    notes: tuple = field(default=(), compare=False)
 
 
 def section_of(shapes):
     """The recipe's `encoder` section, without `weights`, of the network whose state dict has these shapes; None if there is no such network."""
-    return _mobile(shapes) or _transformer(shapes, shapes) or _resnet(shapes, shapes)
+    return _network_keys.network_of(shapes).section
 
 
-def _loaded(source):
-    if not os.path.isfile(source):
-        raise WeightError(f"{source}: no such file")
-    try:
-        return torch.load(source, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        if "TorchScript" in str(error):
-            raise WeightError(f"{source}: it is a TorchScript file; give it to the encoder torchscript as it is") from None
-        raise WeightError(f"{source}: it contains objects other than tensors, which are not opened; save model.state_dict()") from None
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        if "TorchScript" in str(error):
-            raise WeightError(f"{source}: it is a TorchScript file; give it to the encoder torchscript as it is") from None
-        raise WeightError(f"{source}: not a readable file of torch.save ({str(error).splitlines()[0]})") from None
+def _listed(names):
+    return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
-def _state(source, loaded):
-    """The tensors by key, without the containers that training programs wrap them in."""
-    while isinstance(loaded, dict) and not any(isinstance(value, torch.Tensor) for value in loaded.values()):
-        inner = next((loaded[name] for name in _WRAPPERS if isinstance(loaded.get(name), dict)), None)
-        if inner is None:
-            break
-        loaded = inner
-    if not isinstance(loaded, dict) or not loaded or not any(isinstance(value, torch.Tensor) for value in loaded.values()):
-        raise WeightError(f"{source}: it has no tensors by name; save model.state_dict()")
-    state = {str(key): value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
-    while section_of({key: tuple(value.shape) for key, value in state.items()}) is None:
-        prefix = next((prefix for prefix in _PREFIXES if any(key.startswith(prefix) for key in state)), None)
-        if prefix is None:
-            break
-        state = {key[len(prefix):]: value for key, value in state.items() if key.startswith(prefix)}
-    return state
+def _chosen(source, shapes, prefix):
+    """What is taken of the file, and what else is recognised in it."""
+    known, near = _network_keys.found_in(shapes)
+    if not known:
+        why = next((f"; after '{one.prefix}' {one.network.reason}" if one.prefix else f"; {one.network.reason}" for one in near), "")
+        raise WeightError(f"{source}: its keys ('{next(iter(shapes), '')}', ...) match none of {_network_keys.NAMES}{why}; trace the model as "
+                          "TorchScript (torch.jit.trace) for the encoder torchscript")
+    if prefix is None:
+        return known[0], known[1:]
+    dotted = prefix.rstrip(".") + "." if prefix else ""
+    fits = [one for one in known if one.prefix == dotted] or [one for one in known if dotted and one.prefix.endswith("." + dotted)]
+    if not fits:
+        raise WeightError(f"{source}: no network after the prefix '{prefix}'; give one of {_listed([one.prefix for one in known])}")
+    return fits[0], [one for one in known if one is not fits[0]]
+
+
+def _stored_constants(state):
+    """(mean, std, why) if the file stores those that its model applies, for values in [0, 1] or in [0, 255]."""
+    for key, mean in state.items():
+        *path, last = key.split(".")
+        partner = ".".join([*path, last.replace("mean", "std")])
+        std = state.get(partner)
+        if last not in ("mean", "new_mean", "pixel_mean", "image_mean", "norm_mean") or std is None:
+            continue
+        if mean.numel() == std.numel() == 3 and mean.is_floating_point():
+            numbers = [[round(number, 8) for number in one.double().reshape(-1).tolist()] for one in (mean, std)]
+            if max(map(abs, numbers[0])) > 1 or max(numbers[1]) > 1:
+                numbers = [[round(number / 255, 8) for number in one] for one in numbers]
+            if min(numbers[1]) > 0:
+                return (*numbers, f"'{key}' and '{partner}' have them")
+    return None
+
+
+def _constants(section, state, found):
+    """(mean, std, why) of the images that the weights were trained with, or None if those of the encoder's default hold or no key shows them."""
+    if stored := _stored_constants(state):
+        return stored
+    words = {word for key in state for word in key.split(".")}
+    if "logit_scale" in words or "visual" in found.prefix.split("."):
+        return (*_UNIT, "'logit_bias' is SigLIP's") if "logit_bias" in words else (*_CLIP, "the keys are CLIP's")
+    if section["name"] != "vit_small":
+        return None
+    others = [key for key in state if key not in found.keys or not re.match(found.network.parts, found.keys[key])]
+    if words & {"teacher", "student", "last_layer", "dino_head", "ibot_head", "dino_loss"}:
+        return *_IMAGENET, "the keys are DINO's"
+    if "conv_proj.weight" in found.keys.values():
+        return *_IMAGENET, "the keys are torchvision's"
+    if words & {"base_encoder", "momentum_encoder", "projector", "predictor", "encoder_q", "encoder_k", "decoder_blocks", "mask_token"}:
+        return *_IMAGENET, f"'{others[0] if others else next(iter(found.keys))}' is of a self-supervised method"
+    if found.prefix == "model." and all(key.startswith("model.") for key in state):
+        return *_IMAGENET, "a file of 'model' alone is as DeiT publishes"
+    if not any(re.match(r"heads?\.", key) for key in found.keys.values()):
+        return *_IMAGENET, "there is no classifier, as in what DINO and MoCo v3 publish"
+    return None
+
+
+def _with_constants(section, state, found):
+    """The section with mean and std where the keys show them, and a note of what they are taken from."""
+    constants = _constants(section, state, found)
+    if constants is None:
+        if section["name"] != "vit_small":
+            return section, ()
+        return section, (f"no key shows the normalisation: mean and std {_UNIT[0]} of timm's AugReg weights are used; for weights trained with "
+                         f"ImageNet's (DeiT) add mean: {_IMAGENET[0]}, std: {_IMAGENET[1]}",)
+    mean, std, why = constants
+    unsure = " (timm's AugReg weights without their classifier take 0.5 for all)" if why.startswith("there is no classifier") else ""
+    return section | {"mean": mean, "std": std}, (f"mean {mean} and std {std}: {why}{unsure}",)
 
 
 def _require_plain(source, state):
     for key, value in state.items():
-        if value.is_sparse or value.is_quantized or value.dtype not in _TYPES:
+        if value.layout != torch.strided or value.is_quantized or value.dtype not in _TYPES:
             raise WeightError(f"{source}: key '{key}' is of type {value.dtype}, in which weights are not stored; save the model in float32")
         if value.is_floating_point() and not torch.isfinite(value).all():
             raise WeightError(f"{source}: key '{key}' has values that are not finite; take another copy of the file")
@@ -153,32 +151,43 @@ def _write(path, state):
         raise
 
 
-def convert(source, target):
-    """Writes the weights in `source` (torch.save) to the new file `target` (.safetensors). Raises WeightError, with a message of one line."""
+def convert(source, target, *, prefix=None):
+    """Writes the network in `source` (torch.save or safetensors) to the new file `target` (.safetensors), with keys as torchvision or timm has them.
+
+    If several prefixes lead to a network, such as those of MoCo's two encoders, the first that is not a momentum or averaged copy is taken, and
+    the notes name the others; `prefix` chooses one. Raises WeightError, with a message of one line.
+    """
     source, target = os.fspath(source), os.fspath(target)
     if not target.endswith(".safetensors"):
         raise WeightError(f"{target}: the output is a safetensors file; give it a name that ends in .safetensors")
     if os.path.exists(target):
         raise WeightError(f"{target}: it exists, and nothing is overwritten; give another name")
-    state = _state(source, _loaded(source))
-    section = section_of({key: tuple(value.shape) for key, value in state.items()})
-    if section is None:
-        raise WeightError(f"{source}: its keys ('{next(iter(state), '')}', ...) match none of {_NETWORKS}; trace the model as TorchScript "
-                          "(torch.jit.trace) for the encoder torchscript")
-    _require_plain(source, state)
-    _write(target, state)
-    return Converted(section, len(state))
+    state = tensors_of(source)
+    found, others = _chosen(source, {key: tuple(value.shape) for key, value in state.items()}, prefix)
+    taken = {name: state[key] for key, name in found.keys.items() if re.match(found.network.parts, name)}
+    _require_plain(source, taken)
+    section, notes = _with_constants(found.network.section, state, found)
+    _write(target, taken)
+    if others:
+        notes += (f"{len(others)} more {'networks are' if len(others) > 1 else 'network is'} in the file, after "
+                  f"{_listed([one.prefix for one in others])}: choose with --prefix",)
+    elsewhere = {key for one in others for key in one.keys}
+    left = [key for key in state if key not in elsewhere and not re.match(found.network.parts, found.keys.get(key, "."))]
+    if left:
+        notes += (f"{len(left)} {'tensors' if len(left) > 1 else 'tensor'} of other parts left out, the first '{left[0]}'",)
+    return Converted(section, len(taken), found.prefix, notes)
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m debias.weights", description="Weights of published networks as safetensors.")
     commands = parser.add_subparsers(dest="command", required=True)
     verb = commands.add_parser("convert", help="convert a file of torch.save to safetensors")
-    verb.add_argument("source", help="X.pth, X.pt or X.bin, written by torch.save")
+    verb.add_argument("source", help="X.pth, X.pt, X.bin or X.ckpt, written by torch.save, or X.safetensors")
     verb.add_argument("target", help="new file F.safetensors to write")
+    verb.add_argument("--prefix", help="take the keys after this prefix, if the file has several networks")
     asked = parser.parse_args(arguments)
     try:
-        done = convert(asked.source, asked.target)
+        done = convert(asked.source, asked.target, prefix=asked.prefix)
     except WeightError as error:
         print(f"debias.weights: {error}", file=sys.stderr)
         return 3
@@ -186,7 +195,10 @@ def main(arguments=None):
         print(f"debias.weights: {asked.target}: cannot be written: {error.strerror}", file=sys.stderr)
         return 5
     section = ", ".join(f"{key}: {value}" for key, value in (done.section | {"weights": asked.target}).items())
-    print(f"{asked.target}: {done.tensors} tensors\nencoder: {{{section}}}")
+    print(f"{asked.target}: {done.tensors} tensors" + (f", the keys after '{done.prefix}'" if done.prefix else ""))
+    for note in done.notes:
+        print(f"note: {note}")
+    print(f"encoder: {{{section}}}")
     return 0
 
 
