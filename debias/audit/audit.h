@@ -82,7 +82,7 @@ std::vector<std::string> not_detectable(const AuditResult& result);
 // The finding of this name, with or without "column ". Usage error with the nearest name, beginning with `what`.
 const AuditFinding& finding_named(const AuditResult& result, const std::string& name, const std::string& what);
 
-// Requires at least two classes; audit_sample.h ensures this.
+// Requires at least two classes; folder_audit.h ensures this.
 AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

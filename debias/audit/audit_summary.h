@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,5 +25,11 @@ std::string audit_text(const FolderAudit& audit, const std::vector<std::string>&
 
 // Numbers of findings by name of the verdict; "shortcut" without those that were expected.
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result);
+
+// The commands to run after an audit, with arguments quoted for a shell.
+
+// `bias_file` is the file of bias labels that --accept wrote, or empty.
+std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file);
+std::vector<std::string> commands_after(const AuditTableOptions& options, const AuditResult& result);
 
 }  // namespace debias

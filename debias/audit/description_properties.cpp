@@ -1,15 +1,163 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "debias/audit/picture_properties.h"
-#include "debias/audit/principal_directions.h"
-#include "debias/audit/small_k_means.h"
 #include "debias/core/philox.h"
 
 namespace debias {
 namespace {
+
+// The directions in which a table of features varies most.
+constexpr int64_t kDirections = 16;
+
+struct PrincipalDirections {
+  std::vector<double> mean;                     // [D]
+  std::vector<std::vector<double>> directions;  // orthonormal, each [D]
+
+  std::vector<float> project(std::span<const float> row) const;  // of the centred row, a value for each direction
+};
+
+constexpr int kIterations = 12;
+
+using Directions = std::vector<std::vector<double>>;  // each [D]
+
+std::vector<double> column_means(std::span<const float> values, int64_t rows, int64_t dimensions) {
+  std::vector<double> mean(static_cast<size_t>(dimensions));
+  for (size_t i = 0; i < values.size(); ++i) mean[i % mean.size()] += values[i];
+  for (double& m : mean) m /= static_cast<double>(rows);
+  return mean;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Gram and Schmidt; a direction that vanishes stays zero.
+void orthonormalise(Directions& directions) {
+  for (size_t i = 0; i < directions.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double along = dot(directions[i], directions[j]);
+      for (size_t k = 0; k < directions[i].size(); ++k) directions[i][k] -= along * directions[j][k];
+    }
+    const double length = std::sqrt(dot(directions[i], directions[i]));
+    for (double& value : directions[i]) value = length > 1e-12 ? value / length : 0;
+  }
+}
+
+std::vector<double> centred_row(std::span<const float> values, const std::vector<double>& mean, int64_t row) {
+  std::vector<double> x(mean.size());
+  for (size_t k = 0; k < x.size(); ++k) x[k] = values[static_cast<size_t>(row) * x.size() + k] - mean[k];
+  return x;
+}
+
+std::vector<float> PrincipalDirections::project(std::span<const float> row) const {
+  const std::vector<double> x = centred_row(row, mean, 0);
+  std::vector<float> projections;
+  for (const auto& direction : directions) projections.push_back(static_cast<float>(dot(x, direction)));
+  return projections;
+}
+
+// `values` [rows, D]. The first min(kDirections, D) principal components of the centred rows, by subspace iteration. Labels are not used, so
+// permuting them does not change the directions.
+PrincipalDirections principal_directions(std::span<const float> values, int64_t rows, int64_t dimensions, uint64_t seed) {
+  const std::vector<double> mean = column_means(values, rows, dimensions);
+  Directions directions(static_cast<size_t>(std::min(kDirections, dimensions)), std::vector<double>(static_cast<size_t>(dimensions)));
+  Random random({.domain = RngDomain::kEvaluate, .seed = seed, .step = 3});
+  for (auto& direction : directions) std::ranges::generate(direction, [&] { return random.normal(); });
+  orthonormalise(directions);
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    Directions next(directions.size(), std::vector<double>(static_cast<size_t>(dimensions)));
+    for (int64_t row = 0; row < rows; ++row) {
+      const std::vector<double> x = centred_row(values, mean, row);
+      for (size_t d = 0; d < directions.size(); ++d) {
+        const double along = dot(x, directions[d]);
+        for (size_t k = 0; k < x.size(); ++k) next[d][k] += along * x[k];
+      }
+    }
+    orthonormalise(next);
+    directions = std::move(next);
+  }
+  return {mean, std::move(directions)};
+}
+
+// k-means clusters of points of a few dimensions, from k-means++ seeds (Arthur and Vassilvitskii, 2007).
+template <size_t kDimensions>
+using SmallPoint = std::array<float, kDimensions>;
+
+template <size_t kDimensions>
+float squared_distance(const SmallPoint<kDimensions>& a, const SmallPoint<kDimensions>& b) {
+  float sum = 0;
+  for (size_t k = 0; k < kDimensions; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
+  return sum;
+}
+
+// Of equally near ones the first.
+template <size_t kDimensions>
+size_t nearest_point(const std::vector<SmallPoint<kDimensions>>& centres, const SmallPoint<kDimensions>& x) {
+  size_t nearest = 0;
+  float least = std::numeric_limits<float>::infinity();
+  for (size_t c = 0; c < centres.size(); ++c) {
+    const float d = squared_distance(centres[c], x);
+    if (d >= least) continue;
+    least = d;
+    nearest = c;
+  }
+  return nearest;
+}
+
+// Rare points far from all others become centres of their own.
+template <size_t kDimensions>
+std::vector<SmallPoint<kDimensions>> first_centres(const std::vector<SmallPoint<kDimensions>>& points, int64_t count, Random& random) {
+  std::vector<SmallPoint<kDimensions>> centres = {points[static_cast<size_t>(random.below(std::ssize(points)))]};
+  std::vector<double> far(points.size(), std::numeric_limits<double>::infinity());
+  while (std::ssize(centres) < count) {
+    double sum = 0;
+    for (size_t i = 0; i < points.size(); ++i) {
+      far[i] = std::min<double>(far[i], squared_distance(points[i], centres.back()));
+      sum += far[i];
+    }
+    double left = random.uniform() * sum;
+    size_t chosen = 0;
+    while (chosen + 1 < points.size() && (left -= far[chosen]) > 0) ++chosen;
+    centres.push_back(points[chosen]);
+  }
+  return centres;
+}
+
+// One of Lloyd's iterations; a centre without points stays.
+template <size_t kDimensions>
+void improve_centres(std::vector<SmallPoint<kDimensions>>& centres, const std::vector<SmallPoint<kDimensions>>& points) {
+  std::vector<std::array<double, kDimensions>> sums(centres.size());
+  std::vector<int64_t> counts(centres.size());
+  for (const auto& point : points) {
+    const size_t c = nearest_point(centres, point);
+    for (size_t k = 0; k < kDimensions; ++k) sums[c][k] += point[k];
+    ++counts[c];
+  }
+  for (size_t c = 0; c < centres.size(); ++c) {
+    if (counts[c] == 0) continue;
+    for (size_t k = 0; k < kDimensions; ++k) centres[c][k] = static_cast<float>(sums[c][k] / static_cast<double>(counts[c]));
+  }
+}
+
+// The centres of `count` clusters after `iterations` of Lloyd's algorithm. Requires at least one point.
+template <size_t kDimensions>
+std::vector<SmallPoint<kDimensions>> cluster_centres(const std::vector<SmallPoint<kDimensions>>& points, int64_t count, int iterations,
+                                                     Random& random) {
+  std::vector<SmallPoint<kDimensions>> centres = first_centres(points, count, random);
+  for (int i = 0; i < iterations; ++i) improve_centres(centres, points);
+  return centres;
+}
 
 constexpr double kNever = 2;
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/audit/colour_fringes.h"
-#include "debias/audit/colour_relations.h"
-#include "debias/audit/step_pairs.h"
+#include "debias/audit/pixel_relations.h"
 #include "tests/audit/drawn_image.h"
 
 namespace debias {

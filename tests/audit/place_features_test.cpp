@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/audit/shading_features.h"
-#include "debias/audit/stripe_features.h"
+#include "debias/audit/place_features.h"
 #include "tests/audit/drawn_image.h"
 
 namespace debias {

@@ -1,5 +1,5 @@
 // Audits of feature tables: columns as shortcuts, directions worth a look at most.
-#include "debias/audit/table_audit.h"
+#include "debias/audit/folder_audit.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

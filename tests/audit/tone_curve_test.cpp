@@ -1,5 +1,5 @@
 // Quantiles and level use of images whose histograms are known.
-#include "debias/audit/tone_curve.h"
+#include "debias/audit/texture_features.h"
 
 #include <gtest/gtest.h>
 
