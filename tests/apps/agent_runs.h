@@ -1,17 +1,7 @@
 // Runs of an agent that trains in seconds; their tests are skipped where debias was built without MuJoCo and EGL.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <system_error>
-#include <vector>
-
-#include "tests/apps/background.h"
-#include "tests/apps/process.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/apps/command.h"
 
 namespace debias {
 
@@ -23,17 +13,22 @@ train: {epochs: 3, control_steps: 1500, log_every: 10, threads: 1, checkpoint_ev
 evaluate: {episodes: 2}
 )";
 
+inline bool has_agents() {
+  static const bool has = run_debias({"rl", "train", "none"}).err.find("built without MuJoCo") == std::string::npos;
+  return has;
+}
+
 class AgentRuns : public testing::Test {
  protected:
   void SetUp() override {
-    if (run_debias({"rl", "train", "none"}).err.find("built without MuJoCo") != std::string::npos) GTEST_SKIP() << "built without MuJoCo";
+    if (!has_agents()) GTEST_SKIP() << "built without MuJoCo";
     std::ofstream(path("tiny.yaml")) << kSmallAgent;
   }
 
   std::string path(const std::string& name) const { return folder_ / name; }
 
   // The words that train the run `name`.
-  std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
+  Words words(const std::string& name, const Words& more = {}) const {
     return with({"rl", "train", path("tiny.yaml"), "output=" + path(name)}, more);
   }
 
@@ -42,11 +37,11 @@ class AgentRuns : public testing::Test {
 };
 
 // When the run's checkpoint was written, once it is another time than `before`, or a minute is over.
-inline std::filesystem::file_time_type wait_for_checkpoint(const std::string& run, std::filesystem::file_time_type before) {
+inline fs::file_time_type wait_for_checkpoint(const std::string& run, fs::file_time_type before) {
   auto written = before;
   const bool is_new = soon([&] {
     std::error_code none;
-    written = std::filesystem::last_write_time(run + "/checkpoints/last.safetensors", none);
+    written = fs::last_write_time(run + "/checkpoints/last.safetensors", none);
     return !none && written != before;
   });
   return is_new ? written : before;

@@ -1,34 +1,11 @@
 // A run's numbers of classes and bias labels hold for every set that is read later, whatever classes it has and however they sort.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include <map>
-#include <sstream>
-
-#include "tests/apps/expect_complaint.h"
+#include "tests/apps/command.h"
 #include "tests/apps/named_pictures.h"
 
-namespace debias {
-namespace classes_by_name_test {
+namespace debias::classes_by_name_test {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-constexpr const char* kRecipe = R"(
-seed: 3
-views: {preset: none, count: 1}
-encoder: {name: resnet18, width: 8}
-objective: {name: cross_entropy}
-classifier: {name: linear, gradient: flow}
-optimizer: {name: adam, learning_rate: 3e-3}
-evaluate: {protocols: [knn, groups], knn: {k: 20}, groups: {bootstrap: 0, predictions: classifier}}
-train: {epochs: 6, batch_size: 24, device: cpu, threads: 1}
-)";
-
-const std::vector<std::string> kAll = {"wasp", "ant", "moth", "bee"};
-const std::vector<std::string> kTwo = {"wasp", "", "moth", ""};
+const Words kAll = {"wasp", "ant", "moth", "bee"};
+const Words kTwo = {"wasp", "", "moth", ""};
 
 class ClassesByName : public testing::Test {
  protected:
@@ -37,7 +14,10 @@ class ClassesByName : public testing::Test {
     pictures_->folder("train", kAll, "train");
     pictures_->folder("test", kAll, "test");
     pictures_->folder("two", kTwo, "test");
-    std::ofstream(*pictures_ / "recipe.yaml") << kRecipe;
+    std::ofstream(*pictures_ / "recipe.yaml") << small_recipe(
+        {"views={preset: none, count: 1}", "head={name: none}", "objective=cross_entropy", "classifier={name: linear, gradient: flow}",
+         "optimizer={name: adam, learning_rate: 3e-3}", "schedule=constant", "train={epochs: 6, batch_size: 24, device: cpu, threads: 1}",
+         "evaluate={protocols: [knn, groups], knn: {k: 20}, groups: {bootstrap: 0, predictions: classifier}}"});
     const ProcessResult trained = train("run", {});
     ASSERT_EQ(trained.exit, 0) << trained.err;
   }
@@ -46,21 +26,21 @@ class ClassesByName : public testing::Test {
     pictures_ = nullptr;
   }
   static std::string section(const std::string& name) { return NamedPictures::section(*pictures_ / name); }
-  static ProcessResult train(const std::string& output, const std::vector<std::string>& more) {
+  static ProcessResult train(const std::string& output, const Words& more) {
     return run_debias(with({"train", *pictures_ / "recipe.yaml", "output=" + (*pictures_ / output),
                             "data={train: " + section("train") + ", test: " + section("test") + "}"},
                            more));
   }
-  static ProcessResult eval(const std::string& protocols, const std::vector<std::string>& more) {
+  static ProcessResult eval(const std::string& protocols, const Words& more) {
     return run_debias(with({"eval", protocols, *pictures_ / "run", "--json"}, more));
   }
   // The share of right predictions among the images of some classes, from evaluation/PROTOCOL.csv of the whole test set.
-  static double accuracy_on(const std::string& protocol, const std::vector<std::string>& classes) {
+  static double accuracy_on(const std::string& protocol, const Words& classes) {
     std::istringstream table(file_text(*pictures_ / "run/evaluation/" + protocol + ".csv"));
     int right = 0, all = 0;
     std::string line;
     for (std::getline(table, line); std::getline(table, line);) {
-      std::vector<std::string> cells;
+      Words cells;
       std::istringstream text(line);
       for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
       for (const auto& name : classes) {
@@ -78,14 +58,14 @@ class ClassesByName : public testing::Test {
 NamedPictures* ClassesByName::pictures_ = nullptr;
 
 TEST_F(ClassesByName, TheRunFolderHoldsTheTable) {
-  const auto table = nlohmann::json::parse(file_text(*pictures_ / "run/classes.json"));
-  EXPECT_EQ(table["classes"], (std::vector<std::string>{"ant", "bee", "moth", "wasp"}));
+  const auto table = json_in(*pictures_ / "run/classes.json");
+  EXPECT_EQ(table["classes"], (Words{"ant", "bee", "moth", "wasp"}));
   EXPECT_EQ(table["biases"].size(), 5u);
 }
 
 TEST_F(ClassesByName, ATableTakesACopyOfThePicturesForTheSameAndRefusesOthers) {
-  const auto sets = nlohmann::json::parse(file_text(*pictures_ / "run/data/sets.json"));
-  EXPECT_EQ(sets["train"]["classes"], nlohmann::json({"ant", "bee", "moth", "wasp"}));
+  const auto sets = json_in(*pictures_ / "run/data/sets.json");
+  EXPECT_EQ(sets["train"]["classes"], Json({"ant", "bee", "moth", "wasp"}));
   const auto table_beside = [&](const std::string& seed) {
     const ProcessResult trained =
         train("copy-" + seed, {"seed=" + seed, "train.epochs=6", "data={train: " + section("train") + ", test: " + section("copy") + "}"});
@@ -112,13 +92,13 @@ TEST_F(ClassesByName, ATestFolderWithTwoOfFourClassesScoresAsTheSameImagesAmongA
   const auto few = json_of(eval("knn,groups", {"data.test=" + section("two")}));
   EXPECT_DOUBLE_EQ(few["protocols"]["knn"]["metrics"]["test.knn_acc1"], knn);
   EXPECT_DOUBLE_EQ(few["protocols"]["groups"]["metrics"]["test.acc1"], classifier);
-  EXPECT_EQ(few["protocols"]["groups"]["groups"]["test"]["labels"], (std::vector<std::string>{"ant", "bee", "moth", "wasp"}));
+  EXPECT_EQ(few["protocols"]["groups"]["groups"]["test"]["labels"], (Words{"ant", "bee", "moth", "wasp"}));
 }
 
 TEST_F(ClassesByName, TrainingEvaluatesAsEvalDoes) {
   ASSERT_EQ(train("few", {"data.test=" + section("two")}).exit, 0);
   const std::string metrics = file_text(*pictures_ / "few/metrics.jsonl");
-  const auto last = nlohmann::json::parse(metrics.substr(metrics.rfind('\n', metrics.size() - 2) + 1));
+  const auto last = Json::parse(metrics.substr(metrics.rfind('\n', metrics.size() - 2) + 1));
   const auto few = json_of(eval("groups", {"data.test=" + section("two")}));
   EXPECT_DOUBLE_EQ(last["test.acc1"], few["protocols"]["groups"]["metrics"]["test.acc1"]);
 }
@@ -135,18 +115,16 @@ TEST_F(ClassesByName, AnUnknownClassIsRefusedWithTheNearestOneOrLeftOut) {
   pictures_->folder("typo", {"wasp", "ant", "moht", "bee"}, "test");
   for (const ProcessResult& refused : {eval("knn", {"data.test=" + section("typo")}), train("typo", {"data.test=" + section("typo")})}) {
     EXPECT_EQ(refused.exit, 3);
-    EXPECT_THAT(refused.err, HasSubstr("class 'moht' is not one that training knew (1 unknown in all); rename it"));
-    EXPECT_THAT(refused.err, HasSubstr("did you mean 'moth'?"));
+    expect_parts(refused.err, {"class 'moht' is not one that training knew (1 unknown in all); rename it", "did you mean 'moth'?"});
   }
   const ProcessResult left_out = eval("knn", {"data.test=" + section("typo"), "evaluate.unknown_classes=ignore"});
   EXPECT_EQ(json_of(left_out)["protocols"]["knn"]["counts"]["test"], 90);
   EXPECT_EQ(times("30 of 120 images are left out", left_out.err), 1u) << left_out.err;
-  EXPECT_EQ(eval("knn", {"data.test=" + section("typo"), "evaluate.unknown_classes=ignor"}).exit, 2);
 }
 
 TEST_F(ClassesByName, EmbeddingsCarryTheRunsNumbers) {
   const auto embed = [](const std::string& out, const std::string& word) {
-    EXPECT_EQ(run_debias({"embed", *pictures_ / "run", "--out", *pictures_ / out, word}).exit, 0);
+    done({"embed", *pictures_ / "run", "--out", *pictures_ / out, word});
     return file_text(*pictures_ / out + ".csv");
   };
   const std::string table = embed("embedded", "data.test=" + section("two"));
@@ -155,10 +133,10 @@ TEST_F(ClassesByName, EmbeddingsCarryTheRunsNumbers) {
 }
 
 TEST_F(ClassesByName, ASetOfOtherClassesIsEvaluatedByItsOwnWithoutTheClassifier) {
-  const std::vector<std::string> others = {"oak", "elm", "fir", "yew"};
+  const Words others = {"oak", "elm", "fir", "yew"};
   pictures_->folder("trees/train", others, "train");
   pictures_->folder("trees/test", others, "test");
-  const std::vector<std::string> trees = {"--data", "image_folder", "--root", *pictures_ / "trees"};
+  const Words trees = {"--data", "image_folder", "--root", *pictures_ / "trees"};
   const ProcessResult evaluated = eval("knn", trees);
   EXPECT_GT(json_of(evaluated)["protocols"]["knn"]["metrics"]["test.knn_acc1"].get<double>(), 0.5);
   EXPECT_THAT(evaluated.err, HasSubstr("no class of image_folder is in the training set"));
@@ -181,5 +159,4 @@ TEST_F(ClassesByName, ResumingWithOtherTrainingClassesIsRefused) {
   EXPECT_THAT(refused.err, HasSubstr("class 1 of the training set was \"bee\", now it is \"cow\""));
 }
 
-}  // namespace classes_by_name_test
-}  // namespace debias
+}  // namespace debias::classes_by_name_test

@@ -1,14 +1,9 @@
 // Training keeps the memory of its tensors from step to step (debias/process/startup.h).
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <fstream>
+#include "tests/apps/command.h"
 
-#include "tests/apps/process.h"
-#include "tests/train/small_recipe_text.h"
-
-namespace debias {
-namespace large_blocks_test {
+namespace debias::large_blocks_test {
 
 long faults_of_children() {
   rusage usage{};
@@ -16,21 +11,18 @@ long faults_of_children() {
   return usage.ru_minflt;
 }
 
-class LargeBlocks : public testing::Test {
+class LargeBlocks : public InFolder {
  protected:
-  LargeBlocks() { std::ofstream(folder_ / "recipe.yaml") << kSmallRecipe; }
+  LargeBlocks() { std::ofstream("recipe.yaml") << kSmallRecipe; }
 
   // Pages that the system had to give to a training of six steps of 64 images an epoch, some 20 MB of tensors each.
   long pages_given(int epochs) const {
     const std::string number = std::to_string(epochs);
     const long before = faults_of_children();
-    const auto result = run_debias({"train", folder_ / "recipe.yaml", "output=" + (folder_ / number), "train.epochs=" + number,
-                                    "train.batch_size=64", "data.train.train_count=384", "train.workers=0"});
-    EXPECT_EQ(result.exit, 0) << result.err;
+    done({"train", "recipe.yaml", "output=run-" + number, "train.epochs=" + number, "train.batch_size=64", "data.train.train_count=384",
+          "train.workers=0"});
     return faults_of_children() - before;
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(LargeBlocks, AreNotAskedForAgainInEveryStep) {
@@ -38,5 +30,4 @@ TEST_F(LargeBlocks, AreNotAskedForAgainInEveryStep) {
   EXPECT_LT((four - one) / 18, 300) << one << " pages for an epoch, " << four << " for four";
 }
 
-}  // namespace large_blocks_test
-}  // namespace debias
+}  // namespace debias::large_blocks_test

@@ -1,16 +1,7 @@
 // Glyphs as a user's own folders: classes and colours have names, which sort otherwise than the glyphs' numbers.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "tests/apps/process.h"
+#include "tests/apps/command.h"
 
 namespace debias {
 
@@ -24,9 +15,9 @@ class NamedPictures {
 
   // FOLDER/CLASS/*.png with a row each in FOLDER.csv, half of the pictures for `train` and half for `test`; `classes` by the glyphs'
   // numbers, "" to leave one out.
-  std::string folder(const std::string& name, const std::vector<std::string>& classes, const std::string& split) const {
+  std::string folder(const std::string& name, const Words& classes, const std::string& split) const {
     namespace fs = std::filesystem;
-    const std::vector<std::string> colours = {"white", "red", "green", "blue"};
+    const Words colours = {"white", "red", "green", "blue"};
     for (size_t number = 0; number < classes.size(); ++number) {
       if (!classes[number].empty()) fs::create_directories(folder_ / name + "/" + classes[number]);
     }

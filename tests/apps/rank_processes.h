@@ -2,19 +2,8 @@
 #pragma once
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "tests/apps/background.h"
+#include "tests/apps/command.h"
 
 namespace debias {
 
@@ -30,7 +19,7 @@ inline std::map<std::string, std::string> environment_of_process(pid_t process) 
 
 // The process of a rank that `launcher` started; 0 where there is none.
 inline pid_t process_of_rank(pid_t launcher, int rank) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream stat(entry.path().string() + "/stat");

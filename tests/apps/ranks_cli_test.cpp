@@ -1,34 +1,18 @@
 // `debias train --ranks N`, and processes that others start: what they leave, what ends them, and with which line.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <random>
-
-#include "debias/core/safetensors.h"
-#include "tests/apps/expect_complaint.h"
+#include "tests/apps/command.h"
 #include "tests/apps/named_pictures.h"
 #include "tests/apps/rank_processes.h"
 #include "tests/support/small_disk.h"
-#include "tests/train/small_recipe_text.h"
 
-namespace debias {
-namespace ranks_cli_test {
+namespace debias::ranks_cli_test {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-std::map<std::string, std::string> weights_of(const std::string& run) {
-  const auto file = SafetensorsFile::open(run + "/checkpoints/last.safetensors");
-  std::map<std::string, std::string> all;
-  for (const auto& entry : file.tensors()) {
-    if (entry.name.ends_with("running_mean") || entry.name.ends_with("running_var")) continue;
-    std::string& bytes = all[entry.name];
-    bytes.resize(entry.end - entry.begin);
-    file.read(entry, bytes.data());
-  }
-  return all;
+// All tensors but the averages of norms, which depend on how a batch is divided.
+std::string weights_of(const std::string& run) {
+  return tensor_bytes(run + "/checkpoints/last.safetensors",
+                      [](const std::string& name) { return !name.ends_with("running_mean") && !name.ends_with("running_var"); });
 }
 
 void expect_same_bytes(const std::string& a, const std::string& b) {
@@ -36,61 +20,44 @@ void expect_same_bytes(const std::string& a, const std::string& b) {
   EXPECT_TRUE(weights_of(a) == weights_of(b)) << b;
 }
 
-class RankRuns : public testing::Test {
+class RankRuns : public InFolder {
  protected:
-  RankRuns() { std::ofstream(recipe()) << kSmallRecipe; }
-  std::string recipe() const { return folder_ / "small.yaml"; }
-  std::string run_of(const std::string& name) const { return folder_ / name; }
-  std::vector<std::string> training(const std::string& name, const std::vector<std::string>& more = {}) const {
-    return with({"train", recipe(), "train.workers=1", "output=" + run_of(name)}, more);
+  RankRuns() { std::ofstream("small.yaml") << kSmallRecipe; }
+  Words training(const std::string& name, const Words& more = {}) const {
+    return with({"train", "small.yaml", "train.workers=1", "output=" + name}, more);
   }
-  std::vector<std::string> command(const std::string& name, const std::vector<std::string>& more = {}) const {
-    return with({debias_binary()}, training(name, more));
-  }
+  Words command(const std::string& name, const Words& more = {}) const { return with({kBinary}, training(name, more)); }
   // Long enough to be disturbed, with a checkpoint at almost every step.
-  std::vector<std::string> endless(const std::string& name, const std::vector<std::string>& more = {}) const {
+  Words endless(const std::string& name, const Words& more = {}) const {
     return command(name, with({"train.epochs=5000", "train.checkpoint_every=0.001"}, more));
   }
   bool trains(const std::string& name) const {
-    return soon([&] { return fs::exists(run_of(name) + "/checkpoints/previous.safetensors"); });
+    return soon([&] { return fs::exists(name + "/checkpoints/previous.safetensors"); });
   }
   void expect_resumable(const std::string& name) const {
-    const std::string folder = run_of(name) + "/checkpoints/";  // killed between two names, a run has `previous` alone
+    const std::string folder = name + "/checkpoints/";  // killed between two names, a run has `previous` alone
     const std::string file = folder + (fs::exists(folder + "last.safetensors") ? "last" : "previous") + ".safetensors";
-    const auto verified = run_debias({"checkpoint", "verify", file});
-    EXPECT_EQ(verified.exit, 0) << verified.err;
+    done({"checkpoint", "verify", file});
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
-  const auto two = run_debias(training("two", {"--ranks", "2", "train.epochs=2", "train.synchronise_norm=false"}));
-  ASSERT_EQ(two.exit, 0) << two.err;
+  const auto two = done(training("two", {"--ranks", "2", "train.epochs=2", "train.synchronise_norm=false"}));
   EXPECT_THAT(two.out, HasSubstr("2 epochs in"));
-  EXPECT_EQ(times("epoch 1/2", file_text(run_of("two") + "/train.log")), 1u);
-  ASSERT_EQ(run_debias(training("one", {"train.micro_batch=8", "train.epochs=2"})).exit, 0);
-  expect_same_bytes(run_of("one"), run_of("two"));
+  EXPECT_EQ(times("epoch 1/2", file_text("two/train.log")), 1u);
+  done(training("one", {"train.micro_batch=8", "train.epochs=2"}));
+  expect_same_bytes("one", "two");
 }
 
 // The launcher would wait for ends that nobody tells it.
 TEST_F(RankRuns, EndWhereSigchldWasIgnored) {
-  const auto ignoring = [&](const std::vector<std::string>& more) {
+  const auto ignoring = [&](const Words& more) {
     return run(with({"timeout", "--signal=KILL", "120"}, ignoring_sigchld(command("two", more))));
   };
   const auto trained = ignoring({"--ranks", "2", "train.epochs=1"});
   EXPECT_EQ(trained.exit, 0) << trained.err;
   EXPECT_THAT(trained.out, HasSubstr("1 epochs in"));
-  expect_complaint(ignoring({"--ranks", "2", "train.epochs=1"}), 2, run_of("two"));  // there is a run
-}
-
-TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
-  expect_complaint(run_debias(training("run", {"--ranks", "0"})), 2, "--ranks 0: give 1 or more");
-  expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 samples of a batch");
-  expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5", "train.synchronise_norm=false"})), 2,
-                   "one sees one image alone in a pass");
-  const ProcessResult shares = run_debias(training("run", {"--ranks", "16", "train.synchronise_norm=false", "views.forward=per_view"}));
-  expect_refused(shares, 2, "debias: train: 16 ranks share a batch of 16: one sees one image alone in a pass");  // no rank was started
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  expect_complaint(ignoring({"--ranks", "2", "train.epochs=1"}), 2, "two");  // there is a run
 }
 
 TEST_F(RankRuns, BeyondTheCoresAreWarnedOf) {
@@ -100,12 +67,10 @@ TEST_F(RankRuns, BeyondTheCoresAreWarnedOf) {
   const ProcessResult two = with_ranks("two", "2");
   ASSERT_EQ(two.exit, 0) << two.err;
   EXPECT_THAT(two.err, HasSubstr("warning: --ranks 2 on 1 core: ranks that share a core wait for one another; start at most 1"));
-  EXPECT_THAT(with_ranks("one", "1").err, testing::Not(HasSubstr("warning: --ranks")));
+  EXPECT_THAT(with_ranks("one", "1").err, Not(HasSubstr("warning: --ranks")));
 }
 
-ProcessResult run_with(const Background::Variables& variables, const std::vector<std::string>& words) {
-  return Background(words, variables).wait();
-}
+ProcessResult run_with(const Background::Variables& variables, const Words& words) { return Background(words, variables).wait(); }
 
 TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   expect_complaint(run_with({{"RANK", "0"}}, command("run")), 2, "RANK is set and WORLD_SIZE is not");
@@ -120,15 +85,10 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29999"}},
                             command("run", {"--ranks", "2"})),
                    2, "leave --ranks out");
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
-TEST_F(RankRuns, AreRefusedAPlaceToMeetWhereNobodyIsMet) {
-  expect_complaint(run_debias(training("run", {"--rendezvous", "127.0.0.1:29500"})), 2,
-                   "--rendezvous: the rank of this process is unknown");
-  expect_complaint(run_debias(training("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
-  expect_complaint(run_debias(training("run", {"--ranks", "2", "--rendezvous", "127.0.0.1:29500"})), 2, "leave --rendezvous out");
-  EXPECT_FALSE(fs::exists(run_of("run")));
+TEST_F(RankRuns, AloneTakeAPlaceToMeet) {
   const auto alone = run_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}, command("run", {"--rendezvous", "127.0.0.1:29500", "train.epochs=1"}));
   EXPECT_EQ(alone.exit, 0) << alone.err;  // of a script that starts any number
 }
@@ -149,14 +109,13 @@ TEST_F(RankRuns, AreRefusedAPortInUse) {
 }
 
 // Two ranks that somebody else starts, each with words of its own; what they say.
-std::vector<ProcessResult> run_two(const std::vector<Background::Variables>& variables,
-                                   const std::vector<std::vector<std::string>>& words) {
+std::vector<ProcessResult> run_two(const std::vector<Background::Variables>& variables, const std::vector<Words>& words) {
   Background first(words[0], variables[0]), second(words[1], variables[1]);
   return {first.wait(), second.wait()};
 }
 
 TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
-  const std::string port = std::to_string(free_port()), file = "file:" + (folder_ / "meeting");
+  const std::string port = std::to_string(free_port()), file = "file:meeting";
   const auto of = [](const std::string& rank, const std::string& size, const std::string& local, int number) {
     return Background::Variables{{rank, std::to_string(number)}, {size, "2"}, {local, std::to_string(number)}};
   };
@@ -166,9 +125,8 @@ TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
     all["MASTER_PORT"] = port;
     return all;
   };
-  const std::vector<std::string> none, at_port = {"--rendezvous", "127.0.0.1:" + std::to_string(free_port())},
-                                       at_file = {"--rendezvous", file};
-  const std::vector<std::pair<std::function<Background::Variables(int)>, std::vector<std::string>>> starts = {
+  const Words none, at_port = {"--rendezvous", "127.0.0.1:" + std::to_string(free_port())}, at_file = {"--rendezvous", file};
+  const std::vector<std::pair<std::function<Background::Variables(int)>, Words>> starts = {
       {torchrun, none},
       {[&](int n) { return of("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", n); }, at_port},
       {[&](int n) { return of("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", n); }, at_file}};
@@ -179,7 +137,7 @@ TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
     const auto results = run_two({starts[i].first(0), starts[i].first(1)}, {command(name, words), command(name, words)});
     for (const auto& result : results) EXPECT_EQ(result.exit, 0) << result.err;
     EXPECT_EQ(results[1].out + results[1].err, "");
-    expect_same_bytes(run_of("run-0"), run_of(name));
+    expect_same_bytes("run-0", name);
   }
 }
 
@@ -249,7 +207,7 @@ TEST_F(Disturbed, RanksEndWithTheirLauncher) {
 
 TEST_F(Disturbed, AMissingRankIsNamed) {
   expect_complaint(run_with(at_port("0", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 1 of 2 did not come within 2 s");
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 TEST_F(Disturbed, AMissingLeaderIsNamed) {
@@ -257,12 +215,12 @@ TEST_F(Disturbed, AMissingLeaderIsNamed) {
 }
 
 TEST_F(Disturbed, ARankStoppedWhileTheyMeetSaysThatNothingWasBegun) {
-  const std::string meeting = folder_ / "meeting";
+  const std::string meeting = "meeting";
   Background run(command("run", {"--rendezvous", "file:" + meeting}), {{"RANK", "1"}, {"WORLD_SIZE", "2"}});
   ASSERT_TRUE(soon([&] { return fs::exists(meeting); })) << run.err();
   kill(run.id(), SIGTERM);
   expect_complaint(run.wait(), 75, "rank 1 of 2: stopped by SIGTERM before training began; start it again");
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 TEST_F(Disturbed, AllThatCameReportWhoDidNot) {
@@ -272,7 +230,7 @@ TEST_F(Disturbed, AllThatCameReportWhoDidNot) {
   std::this_thread::sleep_for(std::chrono::seconds(1));
   Background second(words, at_port("1", port, "3"));
   for (const auto& result : {first.wait(), second.wait()}) expect_complaint(result, 5, "rank 0 of 3: rendezvous: rank 2 of 3 did not come");
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 // Rank 0 has the port, of which c10d asks without a limit of time.
@@ -291,7 +249,7 @@ TEST_F(Disturbed, AStoppedLeaderAtWhichTheyMeetIsNamedAfterTheTimeout) {
 // This program as a later version, by its text in the file.
 std::string with_another_version(const TemporaryFolder& folder) {
   const std::string said = run_debias({"--version"}).out, version = said.substr(said.find(' ') + 1, said.find('\n') - said.find(' ') - 1);
-  std::string program = file_text(debias_binary());
+  std::string program = file_text(kBinary);
   size_t found = 0;
   for (size_t at = 0; (at = program.find(version + '\0', at)) != std::string::npos; ++at, ++found) program[at] = '9';
   EXPECT_GT(found, 0u) << version;
@@ -308,9 +266,9 @@ TEST_F(Disturbed, RanksOfTwoVersionsAreRefused) {
   const auto results = run_two({at_port("0", port), at_port("1", port)}, {command("run"), other});
   for (const auto& result : results) {
     expect_complaint(result, 2, "rank 1 of 2 has not the version of rank 0: 'debias ");
-    EXPECT_THAT(result.err, testing::ContainsRegex("on rank 0, 'debias 9.*' there"));
+    EXPECT_THAT(result.err, ContainsRegex("on rank 0, 'debias 9.*' there"));
   }
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
@@ -319,12 +277,12 @@ TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
   for (const auto& result : results) {
     expect_complaint(result, 2, "rank 1 of 2 has not the recipe of rank 0: train.batch_size is 16 on rank 0 and 8 there");
   }
-  EXPECT_FALSE(fs::exists(run_of("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 class DisturbedPictures : public Disturbed {
  protected:
-  std::vector<std::string> pictures(const std::string& name, const std::string& root, const std::vector<std::string>& more = {}) const {
+  Words pictures(const std::string& name, const std::string& root, const Words& more = {}) const {
     return command(name, with({"data.train={name: image_folder, root: " + root + "}", "train.epochs=2"}, more));
   }
   NamedPictures pictures_;
@@ -333,7 +291,7 @@ class DisturbedPictures : public Disturbed {
 TEST_F(DisturbedPictures, RanksOfTwoListingsAreRefused) {
   const std::string one = pictures_.folder("one", {"a", "b", "c", "d"}, "train");
   const int port = free_port();
-  const std::string two = folder_ / "two";
+  const std::string two = "two";
   fs::copy(one, two, fs::copy_options::recursive);
   fs::remove(fs::directory_iterator(two + "/a")->path());
   const auto results = run_two({at_port("0", port), at_port("1", port)}, {pictures("run", one), pictures("run", two)});
@@ -347,7 +305,7 @@ TEST_F(DisturbedPictures, AnUnreadableImageOfOneRankIsNamed) {
   fs::resize_file(broken, fs::file_size(broken) / 2);
   const ProcessResult result = Background(pictures("run", root, {"--ranks", "2"})).wait();
   expect_complaint(result, 3, broken.filename().string());
-  EXPECT_THAT(result.err, testing::ContainsRegex("debias: rank [01] of 2: "));
+  EXPECT_THAT(result.err, ContainsRegex("debias: rank [01] of 2: "));
 }
 
 TEST_F(Disturbed, AFullDiskOfRankZeroEndsAll) {
@@ -361,7 +319,7 @@ TEST_F(Disturbed, AFullDiskOfRankZeroEndsAll) {
 }
 
 // Kills of random ranks of four at random moments, each resumed: the bytes of the run that nothing disturbed.
-void expect_kills_change_nothing(RankRuns&, const std::string& whole, const std::function<std::vector<std::string>(bool resumes)>& words,
+void expect_kills_change_nothing(RankRuns&, const std::string& whole, const std::function<Words(bool resumes)>& words,
                                  const std::string& run, int kills, unsigned seed) {
   std::mt19937 random(seed);
   int done = 0;
@@ -385,17 +343,16 @@ void expect_kills_change_nothing(RankRuns&, const std::string& whole, const std:
 }
 
 TEST_F(Disturbed, KillsAndResumesEndInTheSameBytes) {
-  const std::vector<std::string> recipe = {"--ranks", "4", "train.epochs=8", "train.checkpoint_every=0.2"};
+  const Words recipe = {"--ranks", "4", "train.epochs=8", "train.checkpoint_every=0.2"};
   ASSERT_EQ(Background(command("whole", recipe)).wait().exit, 0);
   expect_kills_change_nothing(
-      *this, run_of("whole"),
+      *this, "whole",
       [&](bool resumes) {
         auto words = command("killed", recipe);
         if (resumes) words.push_back("--resume");
         return words;
       },
-      run_of("killed"), 2, 7);
+      "killed", 2, 7);
 }
 
-}  // namespace ranks_cli_test
-}  // namespace debias
+}  // namespace debias::ranks_cli_test

@@ -1,47 +1,21 @@
 // debias rl as processes; skipped where it was built without MuJoCo and EGL.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <thread>
-
-#include "debias/core/safetensors.h"
 #include "tests/apps/agent_runs.h"
-#include "tests/apps/background.h"
-#include "tests/apps/expect_complaint.h"
-#include "tests/apps/process.h"
-#include "tests/apps/report_page.h"
+#include "tests/apps/command.h"
 
-namespace debias {
-namespace rl_cli_test {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
+namespace debias::rl_cli_test {
 
 class RlCommand : public AgentRuns {
  protected:
-  // What a run left: metrics, and all tensors of its checkpoint, which follow a header that has the run's name.
   std::string trace(const std::string& name) const {
-    const std::string checkpoint = file_text(path(name) + "/checkpoints/last.safetensors");
-    uint64_t header = 0;
-    std::memcpy(&header, checkpoint.data(), sizeof header);
-    return file_text(path(name) + "/metrics.jsonl") + checkpoint.substr(sizeof header + header);
+    return file_text(path(name) + "/metrics.jsonl") + tensor_bytes(path(name) + "/checkpoints/last.safetensors");
   }
 };
 
 TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
-  ASSERT_EQ(run_debias(words("whole")).exit, 0);
+  done(words("whole"));
   fs::file_time_type written{};
   for (const int signal : {SIGTERM, SIGKILL, SIGTERM, SIGKILL}) {
-    Background process(with({debias_binary()}, words("broken", {"--resume"})));
+    Background process(with({kBinary}, words("broken", {"--resume"})));
     written = wait_for_checkpoint(path("broken"), written);
     std::this_thread::sleep_for(std::chrono::milliseconds(37));  // in the middle of a step, or of saving it
     process.signal(signal);
@@ -49,7 +23,7 @@ TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
     std::error_code none;  // it may have been killed between two names
     written = fs::last_write_time(path("broken") + "/checkpoints/last.safetensors", none);
   }
-  ASSERT_EQ(run_debias(words("broken", {"--resume"})).exit, 0);
+  done(words("broken", {"--resume"}));
   EXPECT_TRUE(trace("broken") == trace("whole"));
   const auto finished = run_debias(words("broken", {"--resume"}));
   EXPECT_THAT(finished.out, HasSubstr("finished already"));
@@ -57,35 +31,32 @@ TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
 }
 
 TEST_F(RlCommand, TrainAloneDoesTheSame) {
-  ASSERT_EQ(run_debias(words("agent", {"train.epochs=1"})).exit, 0);
-  const auto trained = run_debias({"train", path("tiny.yaml"), "output=" + path("recipe"), "train.epochs=1", "--json"});
-  ASSERT_EQ(trained.exit, 0) << trained.err;
-  EXPECT_EQ(nlohmann::json::parse(trained.out)["diverged"], 0);
+  done(words("agent", {"train.epochs=1"}));
+  const auto trained = done({"train", path("tiny.yaml"), "output=" + path("recipe"), "train.epochs=1", "--json"});
+  EXPECT_EQ(Json::parse(trained.out)["diverged"], 0);
   EXPECT_TRUE(trace("recipe") == trace("agent"));
 }
 
 TEST_F(RlCommand, PlaysTheBestCheckpoint) {
-  ASSERT_EQ(run_debias(words("run", {"train.epochs=2", "evaluate.select=test.return_mean"})).exit, 0);
+  done(words("run", {"train.epochs=2", "evaluate.select=test.return_mean"}));
   double best = -1;
   std::ifstream metrics(path("run") + "/metrics.jsonl");
-  for (std::string line; std::getline(metrics, line);) best = std::max(best, nlohmann::json::parse(line).value("test.return_mean", -1.0));
-  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--checkpoint", "best", "--json"});
-  ASSERT_EQ(played.exit, 0) << played.err;
-  EXPECT_EQ(nlohmann::json::parse(played.out)["return_mean"], best);
+  for (std::string line; std::getline(metrics, line);) best = std::max(best, Json::parse(line).value("test.return_mean", -1.0));
+  const auto played = done({"rl", "play", path("run"), "--episodes", "2", "--checkpoint", "best", "--json"});
+  EXPECT_EQ(Json::parse(played.out)["return_mean"], best);
   fs::remove(path("run") + "/checkpoints/best.safetensors");
   expect_one_line(run_debias({"rl", "play", path("run"), "--checkpoint", "best"}), 3, "`best` exists only with evaluate.select");
 }
 
 TEST_F(RlCommand, PlaysEpisodesAndWritesAVideo) {
-  ASSERT_EQ(run_debias(words("run", {"train.epochs=1", "evaluate.episodes=2"})).exit, 0);
-  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--video", path("video.gif"), "--json"});
-  ASSERT_EQ(played.exit, 0) << played.err;
-  const auto json = nlohmann::json::parse(played.out);
+  done(words("run", {"train.epochs=1", "evaluate.episodes=2"}));
+  const auto played = done({"rl", "play", path("run"), "--episodes", "2", "--video", path("video.gif"), "--json"});
+  const auto json = Json::parse(played.out);
   EXPECT_EQ(json["returns"].size(), 2u);
   EXPECT_EQ(json["control_steps"], 1500);
   std::ifstream metrics(path("run") + "/metrics.jsonl");
-  nlohmann::json last;
-  for (std::string line; std::getline(metrics, line);) last = nlohmann::json::parse(line);
+  Json last;
+  for (std::string line; std::getline(metrics, line);) last = Json::parse(line);
   EXPECT_EQ(json["return_mean"], last["test.return_mean"]);  // the same episodes
   const std::string video = file_text(path("video.gif"));
   EXPECT_EQ(video.substr(0, 6), "GIF89a");
@@ -111,17 +82,15 @@ void change_mujoco(const std::string& path, const std::string& version) {
 }
 
 TEST_F(RlCommand, SaysWhereItPlaysOnAnotherMujocoThanItWasTrainedOn) {
-  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  done(words("run", {"train.epochs=1"}));
   const Words play = {"rl", "play", path("run"), "--episodes", "1", "--json"};
-  const auto same = run_debias(play);
-  ASSERT_EQ(same.exit, 0) << same.err;
+  const auto same = done(play);
   EXPECT_EQ(times("was trained on MuJoCo", same.err), 0u) << same.err;
   change_mujoco(path("run") + "/checkpoints/last.safetensors", "2.1.0");
-  const auto other = run_debias(play);
-  ASSERT_EQ(other.exit, 0) << other.err;
+  const auto other = done(play);
   EXPECT_THAT(other.err, HasSubstr("was trained on MuJoCo 2.1.0 rendered by "));
-  const auto before = nlohmann::json::parse(same.out), after = nlohmann::json::parse(other.out);
-  EXPECT_EQ(before["trained"], (nlohmann::json{{"mujoco", before["mujoco"]}, {"renderer", before["renderer"]}}));
+  const auto before = Json::parse(same.out), after = Json::parse(other.out);
+  EXPECT_EQ(before["trained"], (Json{{"mujoco", before["mujoco"]}, {"renderer", before["renderer"]}}));
   EXPECT_EQ(after["mujoco"], before["mujoco"]);
   EXPECT_EQ(after["trained"]["mujoco"], "2.1.0");
 }
@@ -137,20 +106,20 @@ TEST_F(RlCommand, RefusesASeedBelowZero) {
 }
 
 TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
-  ASSERT_EQ(run_debias(words("a run", {"train.epochs=1"})).exit, 0);
+  done(words("a run", {"train.epochs=1"}));
   const std::string run = path("a run") + "/";
   const auto report = [&] { return page_of({run}, path("page.html")); };
   EXPECT_THAT(report(), HasSubstr("no frames of an episode"));
-  ASSERT_EQ(run_debias({"rl", "play", run, "--episodes", "1", "--seed", "7"}).exit, 0);
+  done({"rl", "play", run, "--episodes", "1", "--seed", "7"});
   EXPECT_THAT(report(), HasSubstr("episode 1 of the seed 7"));
   const auto played = run_debias({"rl", "play", run, "--episodes", "1", "--json"});  // takes the place of the first video
   ASSERT_EQ(played.exit, 0) << played.err;
-  const auto video = nlohmann::json::parse(file_text(run + "evaluation/film/film.json"));
-  EXPECT_EQ(video["return"], nlohmann::json::parse(played.out)["returns"][0]);
+  const auto video = json_in(run + "evaluation/film/film.json");
+  EXPECT_EQ(video["return"], Json::parse(played.out)["returns"][0]);
   EXPECT_EQ(video["control_steps"], 1500);
   EXPECT_EQ(video["diverged"], false);
   ASSERT_EQ(video["stills"].size(), 12u);
-  EXPECT_EQ(video["stills"][0], (nlohmann::json{{"control_step", 0}, {"reward", 0.0}}));
+  EXPECT_EQ(video["stills"][0], (Json{{"control_step", 0}, {"reward", 0.0}}));
   EXPECT_EQ(video["stills"][11]["control_step"], 1000);
   EXPECT_EQ(video["stills"][11]["reward"], video["return"]);
   const std::string page = report();
@@ -162,21 +131,17 @@ TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
 }
 
 TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
-  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  done(words("run", {"train.epochs=1"}));
   std::ofstream(path("run") + "/evaluation/film") << "a file";
-  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "1", "--json"});
-  EXPECT_EQ(played.exit, 0);
-  EXPECT_EQ(nlohmann::json::parse(played.out)["returns"].size(), 1u);
+  const auto played = done({"rl", "play", path("run"), "--episodes", "1", "--json"});
+  EXPECT_EQ(Json::parse(played.out)["returns"].size(), 1u);
   EXPECT_THAT(played.err, HasSubstr("will not show this video"));
 }
 
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
-  ASSERT_EQ(run_debias(words("run")).exit, 0);
+  done(words("run"));
   const std::string page = page_of({path("run")}, path("page.html"));
-  EXPECT_THAT(page, HasSubstr("mean evaluation return, test"));
-  EXPECT_THAT(page, HasSubstr(">control steps<"));
-  EXPECT_THAT(page, HasSubstr("training time per epoch, minutes"));
-  EXPECT_THAT(page, HasSubstr("agent steps per second"));
+  expect_parts(page, {"mean evaluation return, test", ">control steps<", "training time per epoch, minutes", "agent steps per second"});
 }
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
@@ -191,7 +156,7 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   refused(2, "drop_false_negatives needs labels", {"objective.drop_false_negatives=true"});
   EXPECT_FALSE(fs::exists(path("none")));
   const ProcessResult plan = run_debias(words("none", {"--dry-run", "--json"}));
-  EXPECT_EQ(nlohmann::json::parse(plan.out)["config"]["environment"]["task"], "cartpole_swingup") << plan.err;
+  EXPECT_EQ(Json::parse(plan.out)["config"]["environment"]["task"], "cartpole_swingup") << plan.err;
   const auto large =
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
   EXPECT_EQ(large.exit, 5) << large.err;
@@ -232,5 +197,4 @@ TEST_F(RlCommand, ReplaysThatDoNotFitAreRefusedBeforeThereIsAFolder) {
   EXPECT_TRUE(trace("run") == before) << "what is refused overwrites nothing";
 }
 
-}  // namespace rl_cli_test
-}  // namespace debias
+}  // namespace debias::rl_cli_test

@@ -1,40 +1,16 @@
 // Samplers and sources of alpha in recipes, as a user meets them.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/apps/command.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+namespace debias::sampler_cli_test {
 
-#include "tests/apps/process.h"
-
-namespace debias {
-namespace sampler_cli_test {
-
-using Json = nlohmann::json;
-using testing::HasSubstr;
-
-constexpr const char* kRecipe = R"(
-seed: 3
-data:
-  train: {name: glyphs, size: 16, classes: 2, correlation: 0.9, train_count: 120}
-views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
-encoder: {name: simple_convnet}
-head: {name: simclr, hidden_dim: 8, output_dim: 4}
-objective: {name: debiased_negatives, tau_plus: {from: prior}}
-train: {epochs: 2, batch_size: 24, device: cpu, threads: 1, log_every: 100}
-)";
-
-class SamplerCommand : public testing::Test {
+class SamplerCommand : public InFolder {
  protected:
-  SamplerCommand() { std::ofstream(path("recipe.yaml")) << kRecipe; }
-  std::string path(const std::string& name) const { return folder_ / name; }
-  ProcessResult train(const std::vector<std::string>& more) const {
-    return run_debias(with({"train", path("recipe.yaml"), "output=" + path("run")}, more));
+  SamplerCommand() {
+    std::ofstream("recipe.yaml") << small_recipe({"data.train={name: glyphs, size: 16, classes: 2, correlation: 0.9, train_count: 120}",
+                                                  "encoder={name: simple_convnet}", "objective.tau_plus={from: prior}", "train.epochs=2",
+                                                  "train.batch_size=24"});
   }
-  TemporaryFolder folder_;
+  ProcessResult train(const Words& more) const { return run_debias(with({"train", "recipe.yaml", "output=run"}, more)); }
 };
 
 TEST_F(SamplerCommand, ADryRunSaysHowOftenEachGroupIsDrawn) {
@@ -53,26 +29,26 @@ TEST_F(SamplerCommand, ADryRunSaysHowOftenEachGroupIsDrawn) {
   EXPECT_THAT(text, HasSubstr("# sampler            of each group: images, share of the draws, times an epoch draws each image"));
   EXPECT_THAT(text, HasSubstr(" groups have no sample and cannot be drawn, the first is class '"));  // colours that a class has not
   EXPECT_FALSE(Json::parse(train({"--dry-run", "--json"}).out).contains("drawn"));
-  EXPECT_FALSE(std::filesystem::exists(path("run")));
+  EXPECT_FALSE(fs::exists("run"));
 }
 
 TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
-  ASSERT_EQ(run_debias({"data", "make", "glyphs", "--out", path("made"), "size=16", "train_count=40", "test_count=10"}).exit, 0);
-  std::filesystem::create_directories(path("pictures"));
-  std::ofstream labels(path("labels.csv"));
+  done({"data", "make", "glyphs", "--out", "made", "size=16", "train_count=40", "test_count=10"});
+  fs::create_directories("pictures");
+  std::ofstream labels("labels.csv");
   labels << "path,label,bias\n";
   int count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path("made"))) {
+  for (const auto& entry : fs::recursive_directory_iterator("made")) {
     if (entry.path().extension() != ".png" || count == 12) continue;
-    std::filesystem::copy_file(entry.path(), path(fmt::format("pictures/{}.png", count)));
+    fs::copy_file(entry.path(), fmt::format("pictures/{}.png", count));
     labels << count << ".png," << (count % 2 == 0 ? "cat" : "dog") << "," << (count == 7 ? "" : count % 3 == 0 ? "red" : "blue") << "\n";
     ++count;
   }
   labels.close();
-  const std::string data = "data.train={name: image_folder, root: " + path("pictures") + ", labels: " + path("labels.csv") + "}";
-  const std::vector<std::string> common = {data, "train.batch_size=4", "objective=infonce", "train.epochs=1"};
+  const std::string data = "data.train={name: image_folder, root: pictures, labels: labels.csv}";
+  const Words common = {data, "train.batch_size=4", "objective=infonce", "train.epochs=1"};
   const auto with = [&](const std::string& sampler) {
-    std::vector<std::string> words = common;
+    Words words = common;
     words.push_back("sampler=" + sampler);
     return train(words);
   };
@@ -83,10 +59,9 @@ TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
                         "first is '"));
   EXPECT_EQ(refused.err.rfind("debias: "), refused.err.find("debias: "))
       << refused.err;  // one line of the error, beside the columns' notes
-  EXPECT_FALSE(std::filesystem::exists(path("run")));
+  EXPECT_FALSE(fs::exists("run"));
   const ProcessResult by_class = with("{name: weighted, by: class}");
   EXPECT_EQ(by_class.exit, 0) << by_class.err;
 }
 
-}  // namespace sampler_cli_test
-}  // namespace debias
+}  // namespace debias::sampler_cli_test

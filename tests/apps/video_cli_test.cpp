@@ -1,25 +1,18 @@
 // `debias rl play --video FILE.mp4`, with scripts in ffmpeg's place, and with ffmpeg where it is installed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "debias/image/decoders.h"
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
-
-#include "debias/image/decoders.h"
 #include "tests/apps/agent_runs.h"
-#include "tests/apps/expect_complaint.h"
-#include "tests/apps/process.h"
+#include "tests/apps/command.h"
 
-namespace debias {
-namespace video_cli_test {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
+namespace debias::video_cli_test {
 
 constexpr size_t kSide = 160, kPicture = 3 * kSide * kSide;
 constexpr size_t kPictures = 51;  // the first state and 50 steps
@@ -48,8 +41,8 @@ class Videos : public AgentRuns {
   std::string scripts_first() const { return path("bin") + ":" + std::getenv("PATH"); }
 
   // The words that play an episode where PATH is `programs`.
-  std::vector<std::string> playing(const std::string& video, const std::string& programs) const {
-    return {"env", "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(video)};
+  Words playing(const std::string& video, const std::string& programs) const {
+    return {"env", "PATH=" + programs, kBinary, "rl", "play", path("run"), "--episodes", "1", "--video", path(video)};
   }
   ProcessResult play(const std::string& video, const std::string& programs) const {
     return run(with({"env", "--default-signal=CHLD"}, playing(video, programs)));
@@ -86,9 +79,8 @@ TEST_F(Videos, AsMp4AreMadeByFfmpegOfEveryPicture) {
   EXPECT_TRUE(std::equal(still.pixels.begin(), still.pixels.end(), pictures.begin(),
                          [](uint8_t pixel, char byte) { return pixel == static_cast<uint8_t>(byte); }));
   const std::string arguments = file_text(path("bin/ffmpeg.words"));
-  EXPECT_THAT(arguments, HasSubstr("-pixel_format\nrgb24\n-video_size\n160x160\n-framerate\n100/20\n-i\npipe:0\n"));
-  EXPECT_THAT(arguments, HasSubstr("-c:v\nlibx264\n"));
-  EXPECT_THAT(arguments, HasSubstr("-pix_fmt\nyuv420p\n"));
+  expect_parts(arguments,
+               {"-pixel_format\nrgb24\n-video_size\n160x160\n-framerate\n100/20\n-i\npipe:0\n", "-c:v\nlibx264\n", "-pix_fmt\nyuv420p\n"});
   install(ffmpeg_with("mpeg4", kMakesAVideo));
   ASSERT_EQ(play("video.mp4").exit, 0);
   EXPECT_THAT(file_text(path("bin/ffmpeg.words")), HasSubstr("-c:v\nmpeg4\n"));
@@ -154,5 +146,4 @@ TEST_F(Videos, OfTheInstalledFfmpegShowTheEpisode) {
   EXPECT_LT(error / (4 * kPicture), 6);  // of 255; compression loses some
 }
 
-}  // namespace video_cli_test
-}  // namespace debias
+}  // namespace debias::video_cli_test

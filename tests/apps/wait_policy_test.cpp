@@ -1,24 +1,8 @@
 // A second start where the machine is busy, so that waiting threads give way (debias/process/startup.h).
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "debias/core/cpu_share.h"
-#include "tests/apps/background.h"
-#include "tests/apps/process.h"
-#include "tests/train/small_recipe_text.h"
+#include "tests/apps/command.h"
 
-namespace debias {
-namespace wait_policy_test {
+namespace debias::wait_policy_test {
 
 // More threads that compute than the machine has processors.
 class BusyMachine {
@@ -50,12 +34,12 @@ class BusyMachine {
   std::vector<std::thread> threads_;
 };
 
-class WaitPolicy : public testing::Test {
+class WaitPolicy : public InFolder {
  protected:
   WaitPolicy() {
     unsetenv("GOMP_SPINCOUNT");
     unsetenv("OMP_WAIT_POLICY");
-    std::ofstream(folder_ / "recipe.yaml") << kSmallRecipe;
+    std::ofstream("recipe.yaml") << kSmallRecipe;
   }
   ~WaitPolicy() override {
     unsetenv("GOMP_SPINCOUNT");
@@ -64,9 +48,9 @@ class WaitPolicy : public testing::Test {
 
   // The variables of a training process once it has begun, as lines.
   std::string environment_of_training() {
-    const std::string output = folder_ / std::to_string(++runs_);
-    Background process(with({debias_binary()}, {"train", folder_ / "recipe.yaml", "output=" + output, "train.epochs=100000"}));
-    EXPECT_TRUE(soon([&] { return std::filesystem::exists(output + "/config.yaml"); }));
+    const std::string output = "run-" + std::to_string(++runs_);
+    Background process(with({kBinary}, {"train", "recipe.yaml", "output=" + output, "train.epochs=100000"}));
+    EXPECT_TRUE(soon([&] { return fs::exists(output + "/config.yaml"); }));
     std::string variables = file_text("/proc/" + std::to_string(process.id()) + "/environ");
     process.signal(SIGKILL);
     process.wait();
@@ -74,7 +58,6 @@ class WaitPolicy : public testing::Test {
     return "\n" + variables;
   }
 
-  TemporaryFolder folder_;
   int runs_ = 0;
 };
 
@@ -93,5 +76,4 @@ TEST_F(WaitPolicy, WhatIsSetStaysAsItIs) {
   EXPECT_EQ(environment_of_training().find("\nGOMP_SPINCOUNT="), std::string::npos);
 }
 
-}  // namespace wait_policy_test
-}  // namespace debias
+}  // namespace debias::wait_policy_test

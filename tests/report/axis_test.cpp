@@ -1,14 +1,7 @@
 #include "debias/report/charts/axis.h"
+#include "tests/report/reports.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-namespace debias {
-namespace axis_test {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+namespace debias::axis_test {
 
 TEST(Axis, TicksAreRoundNumbersInsideTheRange) {
   EXPECT_EQ(linear_ticks(0, 1, 5).labels, (std::vector<std::string>{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}));
@@ -111,5 +104,4 @@ TEST(PlaceAxis, OfSharesEndsAtAHundredPercent) {
   EXPECT_GT(place_axis(share, {1.5, 1.5}, Ends::kTicks, 5).high, 1.5);
 }
 
-}  // namespace axis_test
-}  // namespace debias
+}  // namespace debias::axis_test

@@ -1,20 +1,11 @@
 // Runs whose data are drawn by their own seed, and runs that share one draw.
 #include "debias/report/run_column.h"
-
+#include "debias/report/sections/run_report.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "debias/report/sections/run_report.h"
 #include "tests/report/seed_table_fixture.h"
-#include "tests/support/file_text.h"
 
-namespace debias {
-namespace data_draw_test {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace debias::data_draw_test {
 
 constexpr const char* kFollowing = "{name: glyphs, correlation: 0.1, split: test, seed: run}";
 constexpr const char* kFixed = "{name: glyphs, correlation: 0.1, split: test, seed: 0}";
@@ -39,7 +30,7 @@ class DataDraws : public SeedTables {
   }
   // The training set of the last run follows its seed where the test set does.
   void plan_run_trains_on(const char* test) {
-    const std::string path = output() + "/" + plan_.runs.back().name() + "/config.yaml";
+    const std::string path = "sweep/" + plan_.runs.back().name() + "/config.yaml";
     std::string recipe = file_text(path);
     const std::string from = "train: {name: glyphs}", seed = std::string(test) == kFollowing ? "run" : "0";
     recipe.replace(recipe.find(from), from.size(), "train: {name: glyphs, correlation: 0.9, seed: " + seed + "}");
@@ -97,7 +88,7 @@ TEST_F(DataDraws, AreOneColumnOfAReportAndComparable) {
   std::vector<std::string> paths;
   for (const char* objective : {"ce", "fairkl"}) {
     for (int64_t seed = 1; seed <= 3; ++seed) {
-      paths.push_back(folder_ / fmt::format("{}-{}", objective, seed));
+      paths.push_back(fmt::format("{}-{}", objective, seed));
       const RunShape shape{.seed = seed, .objective = objective};
       write_biased_run(
           paths.back(),
@@ -120,5 +111,4 @@ TEST_F(DataDraws, AreOneColumnOfAReportAndComparable) {
   EXPECT_EQ(json["verdict"]["note"], "");
 }
 
-}  // namespace data_draw_test
-}  // namespace debias
+}  // namespace debias::data_draw_test

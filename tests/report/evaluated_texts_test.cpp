@@ -1,20 +1,14 @@
 #include "debias/report/compared_runs.h"
-
 #include <gmock/gmock.h>
-
 #include "tests/report/reports.h"
-#include "tests/support/refusals.h"
 
-namespace debias {
-namespace evaluated_texts_test {
-
-using testing::HasSubstr;
+namespace debias::evaluated_texts_test {
 
 class EvaluatedTexts : public Reports {
  protected:
   void evaluate(const std::string& run, const std::string& kind, const std::string& options) {
     write_text(
-        run_path(run) + "/evaluation/sentences" + kind + ".json",
+        run + "/evaluation/sentences" + kind + ".json",
         fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7}}, "counts": {{"mr": 20}}, "epoch": 4, "options": {}}})",
                     options));
   }
@@ -26,20 +20,21 @@ class EvaluatedTexts : public Reports {
 };
 
 TEST_F(EvaluatedTexts, OfATaskHaveToBeTheSameInEveryRun) {
-  write_run(run_path("a"));
-  write_run(run_path("b"));
+  write_run("a");
+  write_run("b");
   EXPECT_NO_THROW(compare());
   evaluate("a", "", R"({"digest": {"mr": "0123456789abcdef"}})");
   evaluate("b", "", R"({"digest": {"mr": "0123456789abcdef"}})");
   EXPECT_NO_THROW(compare());
   evaluate("b", "", R"({"digest": {"mr": "fedcba9876543210"}})");
-  EXPECT_EQ(refusal(), "report: runs evaluated on different texts: those of 'mr' have the digest 0123456789ab in '" + run_path("a") +
-                           "' and fedcba987654 in '" + run_path("b") + "'; evaluate them with one --root, or show each by itself");
+  EXPECT_EQ(refusal(),
+            "report: runs evaluated on different texts: those of 'mr' have the digest 0123456789ab in 'a' and fedcba987654 in 'b'; "
+            "evaluate them with one --root, or show each by itself");
 }
 
 TEST_F(EvaluatedTexts, AreComparedAmongEvaluationsOfOneKind) {
-  write_run(run_path("a"));
-  write_run(run_path("b"));
+  write_run("a");
+  write_run("b");
   evaluate("a", "", R"({"digest": {"mr": "aaaa"}})");
   evaluate("b", "-cheap", R"({"digest": {"mr": "bbbb"}})");
   EXPECT_NO_THROW(compare());
@@ -48,8 +43,8 @@ TEST_F(EvaluatedTexts, AreComparedAmongEvaluationsOfOneKind) {
 }
 
 TEST_F(EvaluatedTexts, OfFilesThatDoNotNameThemAreTakenAsTheyAre) {
-  write_run(run_path("a"));
-  write_run(run_path("b"));
+  write_run("a");
+  write_run("b");
   evaluate("a", "", R"({"digest": {"mr": "aaaa"}})");
   for (const char* options : {"{}", R"({"digest": {}})", R"({"digest": {"mr": 3}})", R"({"digest": 3})", "3"}) {
     evaluate("b", "", options);
@@ -57,5 +52,4 @@ TEST_F(EvaluatedTexts, OfFilesThatDoNotNameThemAreTakenAsTheyAre) {
   }
 }
 
-}  // namespace evaluated_texts_test
-}  // namespace debias
+}  // namespace debias::evaluated_texts_test

@@ -1,18 +1,11 @@
 // Curves of a sweep: over its grid, over numbers that stand for variants, against minutes and over the epochs.
 #include "debias/report/sections/comparison_section.h"
-
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tests/report/seed_table_fixture.h"
 
-namespace debias {
-namespace grid_figures_test {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
+namespace debias::grid_figures_test {
 
 class GridFigures : public SeedTables {
  protected:
@@ -71,8 +64,8 @@ TEST_F(GridFigures, TakeTheAxesOfTheSweepsFileWhereItIsGiven) {
   two_settings();
   const ComparedRuns recorded = compared();
   EXPECT_EQ(recorded.rows[1].places.at(0).over, "M");
-  const std::string file = folder_ / "sweep.yaml";
-  write_text(file, "base: {}\nvariants: {a: {}, b: {}}\naxes: [{over: alpha, variants: {a: 3, b: 4}}]\noutput: " + output() + "\n");
+  const std::string file = "sweep.yaml";
+  write_text(file, "base: {}\nvariants: {a: {}, b: {}}\naxes: [{over: alpha, variants: {a: 3, b: 4}}]\noutput: sweep\n");
   const ComparedRuns of_file = read_compared_runs({file}, reading_program());
   ASSERT_EQ(of_file.rows[1].places.size(), 1u);
   EXPECT_EQ(of_file.rows[1].places[0].over, "alpha");
@@ -124,5 +117,4 @@ TEST_F(GridFigures, DrawTheLinesThatAreDistinguishable) {
   EXPECT_EQ(found[0].first.series[0].name, "v12");
 }
 
-}  // namespace grid_figures_test
-}  // namespace debias
+}  // namespace debias::grid_figures_test

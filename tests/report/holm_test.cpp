@@ -1,11 +1,7 @@
 #include "debias/report/seed_interval.h"
+#include "tests/report/reports.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-namespace debias {
-namespace holm_test {
+namespace debias::holm_test {
 
 // statsmodels 0.14, multipletests(method="holm"); by hand: 6 * 0.004, 5 * 0.004 raised to it, 4 * 0.012, 3 * 0.03, 2 * 0.04 raised to 0.09.
 TEST(HolmAdjustment, HasTheValuesOfStatsmodels) {
@@ -25,5 +21,4 @@ TEST(HolmAdjustment, DoesNotCountComparisonsWithoutATest) {
 
 TEST(HolmAdjustment, StopsAtOne) { EXPECT_EQ(holm_adjusted({0.8, 0.6}), (std::vector<double>{1, 1})); }
 
-}  // namespace holm_test
-}  // namespace debias
+}  // namespace debias::holm_test

@@ -1,9 +1,7 @@
 #include "debias/report/markup.h"
+#include "tests/report/reports.h"
 
-#include <gtest/gtest.h>
-
-namespace debias {
-namespace markup_test {
+namespace debias::markup_test {
 
 TEST(Markup, TextNeverBecomesMarkup) {
   EXPECT_EQ(plain("<script>\"a\" & 'b'</script>").source, "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;");
@@ -32,5 +30,4 @@ TEST(Markup, Base64OfEveryRemainder) {
   EXPECT_EQ(png_data_uri("\xFF\xFE\xFD"), "data:image/png;base64,//79");
 }
 
-}  // namespace markup_test
-}  // namespace debias
+}  // namespace debias::markup_test

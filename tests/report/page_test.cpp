@@ -1,16 +1,7 @@
 #include "debias/report/pages/page.h"
+#include "tests/report/reports.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/report/well_formed.h"
-
-namespace debias {
-namespace page_test {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+namespace debias::page_test {
 
 Page sample_page() {
   Page page("Runs <a> & \"b\"");
@@ -73,14 +64,12 @@ TEST(Page, HeadingsGoDownOneLevelAtATime) {
 
 TEST(Page, TablesHeadTheirRowsAndColumnsAndScrollInsideThemselves) {
   const std::string html = sample_page().html();
-  EXPECT_THAT(html, HasSubstr("<p class=\"caption\">caption &lt;here&gt;</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                              "aria-label=\"caption &lt;here&gt;\"><table>"));
-  EXPECT_THAT(html, HasSubstr("<th class=\"n\" scope=\"col\">run</th>"));
-  EXPECT_THAT(html, HasSubstr("<th scope=\"colgroup\" colspan=\"2\">test</th>"));
-  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">accuracy</th><td class=\"n\" style=\"--v:0.87\">87 %</td>"));
+  expect_parts(html, {"<p class=\"caption\">caption &lt;here&gt;</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                      "aria-label=\"caption &lt;here&gt;\"><table>",
+                      "<th class=\"n\" scope=\"col\">run</th>", "<th scope=\"colgroup\" colspan=\"2\">test</th>",
+                      "<th scope=\"row\">accuracy</th><td class=\"n\" style=\"--v:0.87\">87 %</td>"});
 }
 
 TEST(Page, TheSameContentGivesTheSameBytes) { EXPECT_EQ(sample_page().html(), sample_page().html()); }
 
-}  // namespace page_test
-}  // namespace debias
+}  // namespace debias::page_test

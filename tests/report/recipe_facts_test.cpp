@@ -1,16 +1,8 @@
 #include "debias/report/recipe_facts.h"
+#include "tests/report/reports.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+namespace debias::recipe_facts_test {
 
-#include <cmath>
-#include <string>
-
-namespace debias {
-namespace recipe_facts_test {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -155,5 +147,4 @@ TEST(RecipeFacts, TellExpectationsApartByAllTheirKeys) {
   EXPECT_EQ(expected(""), facts("seed: 1").expected_section);
 }
 
-}  // namespace recipe_facts_test
-}  // namespace debias
+}  // namespace debias::recipe_facts_test

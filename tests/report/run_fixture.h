@@ -15,7 +15,7 @@
 namespace debias {
 
 inline void write_text(const std::string& path, const std::string& text) {
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) std::filesystem::create_directories(folder);
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -82,24 +82,24 @@ inline nlohmann::ordered_json described(const std::string& protocol, const RunSh
           {"data", evaluated}};
 }
 
-inline void write_evaluation(const std::string& folder, const std::string& name, const nlohmann::ordered_json& json) {
-  write_text(folder + "/evaluation/" + name + ".json", json.dump(2) + "\n");
+inline void write_evaluation(const std::string& folder, const std::string& name, const nlohmann::ordered_json& record) {
+  write_text(folder + "/evaluation/" + name + ".json", record.dump(2) + "\n");
 }
 
 inline void write_groups(const std::string& folder, const RunShape& shape = {}) {
   const double a = shape.accuracy;
-  auto json = described("groups", shape,
-                        {{"test.acc1", a},
-                         {"test.aligned_acc", a},
-                         {"test.conflicting_acc", a},
-                         {"test.worst_group_acc", a},
-                         {"test.equalized_odds_difference", nullptr}});
-  json["options"] = {{"predictions", "knn"}, {"level", 0.95}};
-  json["intervals"] = {{"test.acc1", {a - 0.05, a + 0.05}}, {"test.worst_group_acc", {a - 0.1, a + 0.1}}};
-  json["groups"]["test"] = {
+  auto record = described("groups", shape,
+                          {{"test.acc1", a},
+                           {"test.aligned_acc", a},
+                           {"test.conflicting_acc", a},
+                           {"test.worst_group_acc", a},
+                           {"test.equalized_odds_difference", nullptr}});
+  record["options"] = {{"predictions", "knn"}, {"level", 0.95}};
+  record["intervals"] = {{"test.acc1", {a - 0.05, a + 0.05}}, {"test.worst_group_acc", {a - 0.1, a + 0.1}}};
+  record["groups"]["test"] = {
       {"labels", {"cat", "<dog>"}}, {"biases", {"red", "green"}}, {"count", {{1, 2}, {0, 1}}}, {"accuracy", {{1.0, a}, {nullptr, 1.0}}}};
-  json["notes"] = {"groups: test: 1 of 4 groups have no members (<dog> x red): left out of worst_group_acc and unbiased_acc"};
-  write_evaluation(folder, "groups", json);
+  record["notes"] = {"groups: test: 1 of 4 groups have no members (<dog> x red): left out of worst_group_acc and unbiased_acc"};
+  write_evaluation(folder, "groups", record);
 }
 
 // Two classes whose bias labels sort against them: cat goes with red, dog with blue, and blue has number 0.
@@ -112,13 +112,13 @@ struct BiasShape {
 inline void write_biased_groups(const std::string& folder, const BiasShape& bias, const RunShape& shape = {}) {
   const double a = bias.aligned, c = bias.conflicting;
   const int64_t n = bias.images / 2;
-  auto json = described(
+  auto record = described(
       "groups", shape,
       {{"test.acc1", (a + c) / 2}, {"test.aligned_acc", a}, {"test.conflicting_acc", c}, {"test.worst_group_acc", std::min(a, c)}});
-  json["predictions"] = bias.predictions;
-  json["options"] = {{"level", 0.95}};
-  json["aligned"] = {{"cat", {"red"}}, {"dog", {"blue"}}};
-  json["aligned_by"] = "majority";
+  record["predictions"] = bias.predictions;
+  record["options"] = {{"level", 0.95}};
+  record["aligned"] = {{"cat", {"red"}}, {"dog", {"blue"}}};
+  record["aligned_by"] = "majority";
   const auto of = [&](double rate) { return static_cast<int64_t>(std::lround(rate * static_cast<double>(n))); };
   const int64_t right = of(a) + of(c), wrong = 2 * n - right;
   const auto rates = [&](double cat, double dog) -> nlohmann::ordered_json {
@@ -128,16 +128,16 @@ inline void write_biased_groups(const std::string& folder, const BiasShape& bias
             {"selection_rate", {{"cat", cat}, {"dog", dog}}},
             {"true_positive_rate", {{"cat", a}, {"dog", nullptr}}}};
   };
-  json["groups"]["test"] = {{"labels", {"cat", "dog"}},
-                            {"biases", {"blue", "red"}},
-                            {"count", {{n, n}, {n, n}}},
-                            {"accuracy", {{c, a}, {a, c}}},
-                            {"confusion", {{right, wrong}, {wrong, right}}},
-                            {"per_class",
-                             {{"cat", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}},
-                              {"dog", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}}}},
-                            {"by_bias", {{"blue", rates(0.25, 0.75)}, {"red", rates(0.875, 0.125)}}}};
-  write_evaluation(folder, "groups", json);
+  record["groups"]["test"] = {{"labels", {"cat", "dog"}},
+                              {"biases", {"blue", "red"}},
+                              {"count", {{n, n}, {n, n}}},
+                              {"accuracy", {{c, a}, {a, c}}},
+                              {"confusion", {{right, wrong}, {wrong, right}}},
+                              {"per_class",
+                               {{"cat", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}},
+                                {"dog", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}}}},
+                              {"by_bias", {{"blue", rates(0.25, 0.75)}, {"red", rates(0.875, 0.125)}}}};
+  write_evaluation(folder, "groups", record);
 }
 
 // A run of a seed, evaluated by `groups`.
@@ -147,14 +147,15 @@ inline void write_biased_run(const std::string& folder, const BiasShape& bias, c
 }
 
 inline void write_geometry(const std::string& folder, const RunShape& shape = {}) {
-  auto json = described("geometry", shape, {{"test.alignment", 0.5}, {"test.uniformity", -2.0}, {"test.rankme", 12.5}});
-  json["similarity"]["test"] = {{"positive_aligned", {{"pairs", 4}, {"mean", 0.5}, {"std", 0.1}, {"histogram", {0, 0, 1, 3}}}},
-                                {"negative_conflicting", {{"pairs", 0}, {"mean", nullptr}, {"std", nullptr}, {"histogram", {0, 0, 0, 0}}}}};
-  write_evaluation(folder, "geometry", json);
+  auto record = described("geometry", shape, {{"test.alignment", 0.5}, {"test.uniformity", -2.0}, {"test.rankme", 12.5}});
+  record["similarity"]["test"] = {
+      {"positive_aligned", {{"pairs", 4}, {"mean", 0.5}, {"std", 0.1}, {"histogram", {0, 0, 1, 3}}}},
+      {"negative_conflicting", {{"pairs", 0}, {"mean", nullptr}, {"std", nullptr}, {"histogram", {0, 0, 0, 0}}}}};
+  write_evaluation(folder, "geometry", record);
 }
 
 inline void write_map(const std::string& folder, int64_t points, const RunShape& shape = {}) {
-  auto json = described("tsne", shape, {{"test.tsne_kl", 0.75}});
+  auto record = described("tsne", shape, {{"test.tsne_kl", 0.75}});
   nlohmann::ordered_json map = {{"kl", 0.75}, {"perplexity", 30}};
   for (int64_t i = 0; i < points; ++i) {
     map["ids"].push_back(i);
@@ -163,28 +164,28 @@ inline void write_map(const std::string& folder, int64_t points, const RunShape&
     map["labels"].push_back(i % 2);
     map["bias"].push_back(i % 3 == 0 ? 1 : 0);
   }
-  json["map"]["test"] = map;
-  write_evaluation(folder, "tsne", json);
+  record["map"]["test"] = map;
+  write_evaluation(folder, "tsne", record);
 }
 
 // `queries` evaluated images of class 0 with two neighbours each: one of its group, one of class 1 with its bias label.
 inline void write_neighbours(const std::string& folder, int64_t queries, const std::string& png = "\x89PNG pixels",
                              const RunShape& shape = {}) {
-  auto json = described("knn", shape, {{"test.knn_acc1", shape.accuracy}});
+  auto record = described("knn", shape, {{"test.knn_acc1", shape.accuracy}});
   for (int64_t i = 0; i < queries; ++i) {
-    json["neighbours"]["test"].push_back({{"query", i},
-                                          {"label", 0},
-                                          {"bias", 1},
-                                          {"predicted", i % 2},
-                                          {"nearest",
-                                           {{{"id", 100 + i}, {"label", 0}, {"bias", 1}, {"cosine", 0.9}},
-                                            {{"id", 200 + i}, {"label", 1}, {"bias", 1}, {"cosine", 0.8}},
-                                            {{"id", 300 + i}, {"label", 0}, {"bias", 0}, {"cosine", 0.7}}}}});
+    record["neighbours"]["test"].push_back({{"query", i},
+                                            {"label", 0},
+                                            {"bias", 1},
+                                            {"predicted", i % 2},
+                                            {"nearest",
+                                             {{{"id", 100 + i}, {"label", 0}, {"bias", 1}, {"cosine", 0.9}},
+                                              {{"id", 200 + i}, {"label", 1}, {"bias", 1}, {"cosine", 0.8}},
+                                              {{"id", 300 + i}, {"label", 0}, {"bias", 0}, {"cosine", 0.7}}}}});
     const std::string thumbnails = folder + "/evaluation/thumbnails/";
     write_text(thumbnails + fmt::format("test_{}.png", i), png);
     for (const int64_t id : {100, 200, 300}) write_text(thumbnails + fmt::format("train_{}.png", id + i), png);
   }
-  write_evaluation(folder, "knn", json);
+  write_evaluation(folder, "knn", record);
 }
 
 inline void write_whole_run(const std::string& folder, const RunShape& shape = {}) {

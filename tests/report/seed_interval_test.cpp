@@ -1,16 +1,12 @@
 #include "debias/report/seed_interval.h"
 
-#include <gtest/gtest.h>
-
+#include "debias/results/statistics.h"
+#include "tests/report/reports.h"
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 
-#include "debias/results/statistics.h"
-
-namespace debias {
-namespace seed_interval_test {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+namespace debias::seed_interval_test {
 
 TEST(SeedIntervals, OfThreeSeedsByHand) {
   const SeedInterval interval = seed_interval({0.50, 0.52, 0.57});  // deviations -0.03, -0.01, 0.04: s^2 = 0.0026 / 2
@@ -23,7 +19,7 @@ TEST(SeedIntervals, OneSeedHasNoWidthAndUndefinedValuesDoNotCount) {
   EXPECT_TRUE(std::isnan(seed_interval({0.5}).half_width));
   EXPECT_EQ(seed_interval({0.5}).mean, 0.5);
   EXPECT_TRUE(std::isnan(seed_interval({}).mean));
-  const SeedInterval interval = seed_interval({0.5, kNone, 0.7});
+  const SeedInterval interval = seed_interval({0.5, kNaN, 0.7});
   EXPECT_EQ(interval.n, 2);
   EXPECT_NEAR(interval.mean, 0.6, 1e-12);
 }
@@ -80,7 +76,7 @@ TEST(SeedDifferences, ArePairedFromThreeCommonSeedsOn) {
   const SeedDifference three = seed_difference(a, b);
   EXPECT_TRUE(three.paired);
   EXPECT_NEAR(three.interval.mean, (0.09 + 0.12 + 0.1) / 3, 1e-12);  // by seed, whatever the order
-  EXPECT_FALSE(seed_difference(a, {{"4", "3", "2"}, {0.8, kNone, 0.62}}).paired);
+  EXPECT_FALSE(seed_difference(a, {{"4", "3", "2"}, {0.8, kNaN, 0.62}}).paired);
   EXPECT_FALSE(seed_difference({{"1", "2"}, {0.6, 0.7}}, {{"1", "2"}, {0.5, 0.62}}).paired);
   const SeedDifference one = seed_difference(a, {{"3"}, {0.7}});
   EXPECT_TRUE(one.paired);
@@ -89,5 +85,4 @@ TEST(SeedDifferences, ArePairedFromThreeCommonSeedsOn) {
   EXPECT_THROW(seed_difference({{"1"}, {}}, b), std::invalid_argument);
 }
 
-}  // namespace seed_interval_test
-}  // namespace debias
+}  // namespace debias::seed_interval_test

@@ -1,19 +1,9 @@
 // A sweep's runs, written as training leaves them, and the table of them.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "debias/report/tables/seed_table.h"
 #include "debias/sweep/sweep_record.h"
-#include "tests/report/reading_program.h"
-#include "tests/report/run_fixture.h"
-#include "tests/support/refusals.h"
+#include "tests/report/reports.h"
 
 namespace debias {
 
@@ -49,7 +39,7 @@ inline SeedTableOptions of_metrics(const std::vector<std::string>& metrics) {
   return options;
 }
 
-class SeedTables : public testing::Test {
+class SeedTables : public InFolder {
  protected:
   // A run of two epochs whose accuracy in the first is 0.1 higher.
   void add(const FixtureRun& run) {
@@ -84,12 +74,12 @@ class SeedTables : public testing::Test {
                                                     "\n",
                                                     60 * plan_.runs.size()));
   }
-  std::string output() const { return folder_ / "sweep"; }
+  std::string output() const { return "sweep"; }
   ComparedRuns compared() {
     plan_.file = "sweep.yaml";
     plan_.output = output();
     plan_.metric = "test.acc1";
-    std::filesystem::create_directories(folder_ / "sweep");
+    std::filesystem::create_directories("sweep");
     if (!has_sweep_record(output())) open_sweep_record(plan_);
     return read_compared_runs({output()}, reading_program());
   }
@@ -119,7 +109,6 @@ class SeedTables : public testing::Test {
                fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
   }
 
-  TemporaryFolder folder_;
   SweepPlan plan_;
 };
 

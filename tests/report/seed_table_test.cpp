@@ -1,29 +1,18 @@
 // Tables over seeds: means, paired differences, what is published, and what may not stand beside each other.
 #include "debias/report/tables/seed_table.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "debias/report/sections/comparison_section.h"
 #include "debias/report/sections/run_report.h"
 #include "debias/report/tables/seed_table_text.h"
 #include "debias/report/tables/table_differences.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include "tests/report/seed_table_fixture.h"
-#include "tests/report/well_formed.h"
 
-namespace debias {
-namespace seed_table_test {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+namespace debias::seed_table_test {
 
 TEST_F(SeedTables, HaveTheMeanAndStudentsIntervalOfEachSetting) {
   two_settings();
@@ -127,28 +116,28 @@ TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
   };
   EXPECT_THAT(evaluated_by("linear_supcon", "test"), ElementsAre(AllOf(HasSubstr("chosen by the evaluated images"),
                                                                        HasSubstr("test.linear_last_acc1 is that of its last epoch"))));
-  EXPECT_THAT(evaluated_by("linear_dcl", ""), testing::IsEmpty());
-  EXPECT_THAT(evaluated_by("linear_supcon", "valid"), testing::IsEmpty());
-  EXPECT_THAT(evaluate(folder_ / "linear_dcl", "linear_supcon", "test", "-other"), testing::IsEmpty());  // on another data set
+  EXPECT_THAT(evaluated_by("linear_dcl", ""), IsEmpty());
+  EXPECT_THAT(evaluated_by("linear_supcon", "valid"), IsEmpty());
+  EXPECT_THAT(evaluate("linear_dcl", "linear_supcon", "test", "-other"), IsEmpty());  // on another data set
 }
 
 TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
   two_settings();
   compared();
-  open_sweep_record({"", folder_ / "other", "test.acc1", {}, {"1"}, plan_.points, plan_.runs});
+  open_sweep_record({"", "other", "test.acc1", {}, {"1"}, plan_.points, plan_.runs});
   std::vector<std::string> labels;
-  for (const auto& row : read_compared_runs({output(), folder_ / "other"}, reading_program()).rows) labels.push_back(row.label);
-  const std::string first = std::filesystem::path(output()).filename();
+  for (const auto& row : read_compared_runs({"sweep", "other"}, reading_program()).rows) labels.push_back(row.label);
+  const std::string first = fs::path("sweep").filename();
   EXPECT_THAT(labels, ElementsAre(first + ": a", first + ": b", "other: a", "other: b"));
 }
 
 TEST_F(SeedTables, TellSweepsOfOneNameInTwoFoldersApart) {
   two_settings();
   compared();
-  const std::string other = folder_ / "moved/sweep";
+  const std::string other = "moved/sweep";
   open_sweep_record({"", other, "test.acc1", {}, {"1"}, plan_.points, plan_.runs});
   std::vector<std::string> labels;
-  for (const auto& row : read_compared_runs({output(), other}, reading_program()).rows) labels.push_back(row.label);
+  for (const auto& row : read_compared_runs({"sweep", other}, reading_program()).rows) labels.push_back(row.label);
   ASSERT_EQ(labels.size(), 4u);
   EXPECT_EQ(labels[2], "moved/sweep: a");
   EXPECT_THAT(labels[0], AllOf(EndsWith("/sweep: a"), Not(labels[2])));
@@ -157,10 +146,8 @@ TEST_F(SeedTables, TellSweepsOfOneNameInTwoFoldersApart) {
 TEST_F(SeedTables, TakeMetricAndPublishedNumbersFromTheSweepsFileWhereItIsGiven) {
   two_settings();
   compared();
-  const std::string file = folder_ / "sweep.yaml";
-  const auto write_sweep = [&](const std::string& more) {
-    write_text(file, "base: {}\nvariants: {a: {}, b: {}}\noutput: " + output() + "\n" + more);
-  };
+  const std::string file = "sweep.yaml";
+  const auto write_sweep = [&](const std::string& more) { write_text(file, "base: {}\nvariants: {a: {}, b: {}}\noutput: sweep\n" + more); };
   const auto of_file = [&] { return seed_table(read_compared_runs({file}, reading_program()), {}); };
   write_sweep("metric: valid.acc1\nexpected: [{variant: b, value: 0.25, source: corrected}]\n");
   const SeedTable found = of_file();
@@ -170,7 +157,7 @@ TEST_F(SeedTables, TakeMetricAndPublishedNumbersFromTheSweepsFileWhereItIsGiven)
   write_sweep("");
   EXPECT_EQ(of_file().metric, "test.acc1");                   // as of sweep.json
   EXPECT_EQ(of_file().rows[0].published->source, "Table 3");  // of the base's own setting
-  write_text(file, "base: {}\nvariants: {a: {seed2: 1}, b: {seed2: 2}}\noutput: " + output() + "\n");
+  write_text(file, "base: {}\nvariants: {a: {seed2: 1}, b: {seed2: 2}}\noutput: sweep\n");
   EXPECT_FALSE(of_file().rows[0].published);
 }
 
@@ -196,7 +183,7 @@ TEST_F(SeedTables, SayThatRunsHaveNoNumber) {
 TEST_F(SeedTables, WriteEachNumberInTheUnitOfItsMetric) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5});
-  write_text(output() + "/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":2,\"test.rankme\":24.25}\n");
+  write_text("sweep/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":2,\"test.rankme\":24.25}\n");
   for (const auto& metrics : {std::vector<std::string>{"test.acc1", "test.rankme"}, {"test.rankme", "test.acc1"}}) {
     EXPECT_THAT(seed_table_text(table(of_metrics(metrics)), TableFormat::kText),
                 AllOf(HasSubstr("setting          seeds     mean\na (test.acc1)        1  50.00 %\nb (test.rankme)      1  24.2500\n"),
@@ -237,7 +224,7 @@ TEST_F(SeedTables, SayThatPublishedNumbersAreOfAnotherEpoch) {
   two_settings();
   EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes,
               ElementsAre("published numbers are of the end of training, ours of epoch 1"));
-  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 2})).notes, testing::IsEmpty());  // the last one
+  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 2})).notes, IsEmpty());  // the last one
 }
 
 TEST_F(SeedTables, DoNotOrderNumbersThatArePublishedOfDifferentEpochs) {
@@ -251,7 +238,7 @@ TEST_F(SeedTables, DoNotOrderNumbersThatArePublishedOfDifferentEpochs) {
 TEST_F(SeedTables, SayThatANumberPublishedOfAnEpochStandsBesideAnother) {
   add({.variant = "a", .seed = "1", .accuracy = 0.5, .published = 0.9, .also_published = ", epoch: 1"});
   EXPECT_THAT(table().notes, ElementsAre("published numbers are of epoch 1, ours of the last epoch, 2"));
-  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes, testing::IsEmpty());
+  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes, IsEmpty());
 }
 
 TEST(PublishedNumbers, AreThoseOfTheEpochElseOfTheEndElseOfTheLatestEpoch) {
@@ -285,7 +272,7 @@ TEST_F(SeedTables, OfRunsWithoutASweepTakeThoseOfOneRecipeAsARow) {
     write_run(folder_ / ("other-" + std::to_string(seed)), {.seed = seed, .objective = "infonce", .accuracy = 0.4});
   }
   std::vector<std::string> paths;
-  for (const char* name : {"plain-1", "other-1", "plain-2", "other-2", "plain-3", "other-3"}) paths.push_back(folder_ / name);
+  for (const char* name : {"plain-1", "other-1", "plain-2", "other-2", "plain-3", "other-3"}) paths.push_back(name);
   const SeedTable found = seed_table(read_compared_runs(paths, reading_program()), {});
   EXPECT_EQ(found.metric, "test.knn_acc1");  // that the recipes expect
   ASSERT_EQ(found.rows.size(), 2u);
@@ -397,5 +384,4 @@ TEST_F(SeedTables, ShowDifferencesAndOrderingsInAReport) {
                           HasSubstr("<td class=\"n\">0.0351</td><td class=\"n\">+10.00</td><td class=\"text\">contradicted</td>")));
 }
 
-}  // namespace seed_table_test
-}  // namespace debias
+}  // namespace debias::seed_table_test

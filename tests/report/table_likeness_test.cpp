@@ -1,20 +1,8 @@
 // What may not be averaged or compared: other data, other settings, other evaluations.
 #include "debias/report/tables/table_likeness.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <utility>
-
 #include "tests/report/seed_table_fixture.h"
 
-namespace debias {
-namespace table_likeness_test {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+namespace debias::table_likeness_test {
 
 class TableLikeness : public SeedTables {
  protected:
@@ -50,13 +38,13 @@ INSTANTIATE_TEST_SUITE_P(, TableLikenessOf,
 TEST_F(TableLikeness, RecipesOfAnOlderVersionMayLackWhatASectionHasGained) {
   two_seeds("optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n");
   EXPECT_THAT(refusal(), HasSubstr("optimizer.gained is not there in '"));  // of one version it is an option that one of them was given
-  write_text(output() + "/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
+  write_text("sweep/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);
 }
 
 TEST_F(TableLikeness, ASectionMoreIsAnotherSettingInAnyVersion) {
   two_seeds("", "method: {name: moco}\n");
-  write_text(output() + "/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
+  write_text("sweep/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
   EXPECT_THAT(refusal(), HasSubstr("method.name is not there in '"));
 }
 
@@ -70,7 +58,7 @@ TEST_F(TableLikeness, WhatOtherProtocolsWereAskedForMayDiffer) {
 TEST_F(TableLikeness, RunsWereEvaluatedOnTheDataOfTheirOwnOrOnTheSameOthers) {
   two_seeds("", "");
   const auto evaluate_on = [&](size_t run, const std::string& correlation) {
-    write_text(fmt::format("{}/{}/evaluation/knn.json", output(), plan_.runs[run].name()),
+    write_text(fmt::format("{}/{}/evaluation/knn.json", "sweep", plan_.runs[run].name()),
                R"({"protocol": "knn", "metrics": {"test.knn_acc1": 0.5}, "epoch": 2, "data": {"test": {"name": "glyphs", "correlation": )" +
                    correlation + "}}}");
   };
@@ -84,7 +72,7 @@ TEST_F(TableLikeness, RunsWereEvaluatedOnTheDataOfTheirOwnOrOnTheSameOthers) {
 TEST_F(TableLikeness, WhichBiasValuesAreAlignedIsOfTheEvaluation) {
   two_seeds("", "");
   const auto evaluate_with = [&](size_t run, const std::string& bias) {
-    write_text(fmt::format("{}/{}/evaluation/groups.json", output(), plan_.runs[run].name()),
+    write_text(fmt::format("{}/{}/evaluation/groups.json", "sweep", plan_.runs[run].name()),
                R"({"protocol": "groups", "metrics": {"test.conflicting_acc": 0.5}, "epoch": 2, "aligned": {"cat": [")" + bias + "\"]}}");
   };
   evaluate_with(0, "red");
@@ -132,7 +120,7 @@ TEST_F(TableLikeness, SeedsOfARowWereEvaluatedWithTheSameRecipe) {
   EXPECT_THAT(refused(), HasSubstr("evaluate.unknown_classes is refuse in '"));
   evaluate_with(0, "knn", R"({"evaluate.unknown_classes": "ignore"})");
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
-  for (const size_t run : {0, 1}) std::filesystem::remove(output() + "/" + plan_.runs[run].name() + "/evaluation/knn.json");
+  for (const size_t run : {0, 1}) fs::remove("sweep/" + plan_.runs[run].name() + "/evaluation/knn.json");
   evaluate_with(0, "groups", "{}");
   evaluate_with(1, "groups", R"({"evaluate.knn.k": "1"})");  // of the predictions
   EXPECT_THAT(refused(), AllOf(HasSubstr("evaluate.knn.k is 13 in '"), HasSubstr("and 1 in '")));
@@ -146,7 +134,7 @@ TEST_F(TableLikeness, OwnOptionsOfAnEvaluationAreReadInItsFile) {
   };
   for (const char* protocol : {"linear_supcon", "groups"}) {
     for (const size_t run : {0, 1}) {
-      write_text(output() + "/" + plan_.runs[run].name() + "/metrics.jsonl", "{\"epoch\": 2, \"train_loss\": 1}\n");
+      write_text("sweep/" + plan_.runs[run].name() + "/metrics.jsonl", "{\"epoch\": 2, \"train_loss\": 1}\n");
       evaluate_with(run, protocol, R"({"epochs": 30})");
     }
     evaluate(1, protocol, R"({"epochs": 30})", "test.acc1", 0.5,
@@ -155,7 +143,7 @@ TEST_F(TableLikeness, OwnOptionsOfAnEvaluationAreReadInItsFile) {
     evaluate_with(1, protocol, R"({"epochs": 7})");
     EXPECT_THAT(refusal(), HasSubstr(std::string(protocol) + " epochs is 30 in '"));
     for (const size_t run : {0, 1}) {
-      std::filesystem::remove(fmt::format("{}/{}/evaluation/{}.json", output(), plan_.runs[run].name(), protocol));
+      fs::remove(fmt::format("{}/{}/evaluation/{}.json", "sweep", plan_.runs[run].name(), protocol));
     }
   }
 }
@@ -172,7 +160,7 @@ TEST_F(TableLikeness, WhatNeighboursAreSoughtInIsOfTheData) {
 
 TEST_F(TableLikeness, WhatTrainingNotedAndWhatWasEvaluatedAfterwardsHaveTheSameOptions) {
   two_seeds("evaluate: {knn: {k: 13}}\n", "evaluate: {knn: {k: 13}}\n");
-  write_text(output() + "/" + plan_.runs[0].name() + "/metrics.jsonl", "{\"epoch\": 2, \"test.knn_acc1\": 0.4}\n");
+  write_text("sweep/" + plan_.runs[0].name() + "/metrics.jsonl", "{\"epoch\": 2, \"test.knn_acc1\": 0.4}\n");
   evaluate(1, "knn", R"({"k": 1})", "test.knn_acc1", 0.6, R"(, "recipe_changes": {"evaluate.knn.k": "1"})");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("evaluate.knn.k is 13 in '"));
   evaluate(1, "knn", R"({"k": 13})", "test.knn_acc1", 0.6);
@@ -205,7 +193,7 @@ TEST_F(TableLikeness, DataAreComparedWithTheFirstRunThatTellsThem) {
   add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .train_images = "x", .test_images = "t"});
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);
   add({.variant = "a", .size = "", .seed = "3", .accuracy = 0.5, .train_images = "y", .test_images = "t"});
-  std::filesystem::remove(output() + "/sweep.json");
+  fs::remove("sweep/sweep.json");
   EXPECT_THAT(refusal(), HasSubstr("of data.train are not the same in '"));
 }
 
@@ -215,28 +203,25 @@ TEST_F(TableLikeness, AllRowsWereEvaluatedOnTheSameImagesWhereverTheyLie) {
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = there, .train_images = "y", .test_images = "t"});
   EXPECT_EQ(table().rows.size(), 2u);
   add({.variant = "c", .size = "", .seed = "1", .accuracy = 0.5, .test = here, .train_images = "x", .test_images = "u"});
-  std::filesystem::remove(output() + "/sweep.json");
+  fs::remove("sweep/sweep.json");
   EXPECT_THAT(refusal(), HasSubstr("of data.test are not the same in '"));
 }
 
 TEST_F(TableLikeness, RunFoldersThatWereTrainedOnOtherDataAreCompared) {
-  write_run(folder_ / "one", {.objective = "infonce"});
-  write_run(folder_ / "two");
-  const auto notes = [&] {
-    return seed_table(read_compared_runs({folder_ / "one", folder_ / "two"}, reading_program()), of_metrics({"test.knn_acc1"})).notes;
-  };
+  write_run("one", {.objective = "infonce"});
+  write_run("two");
+  const auto notes = [&] { return seed_table(read_compared_runs({"one", "two"}, reading_program()), of_metrics({"test.knn_acc1"})).notes; };
   EXPECT_THAT(notes(), IsEmpty());
-  write_text(folder_ / "one/data/sets.json", R"({"train": {"images": "x"}})");
-  write_text(folder_ / "two/data/sets.json", R"({"train": {"images": "y"}})");
+  write_text("one/data/sets.json", R"({"train": {"images": "x"}})");
+  write_text("two/data/sets.json", R"({"train": {"images": "y"}})");
   EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the samples, labels or bias labels of data.train are not the same")));
 }
 
 TEST_F(TableLikeness, RunsThatWentOnOnChangedDataAreCounted) {
-  write_run(folder_ / "one");
-  write_text(folder_ / "one/data/sets.json", R"({"accepted": ["data.train: a.png is new"]})");
-  EXPECT_THAT(seed_table(read_compared_runs({folder_ / "one"}, reading_program()), of_metrics({"test.knn_acc1"})).notes,
+  write_run("one");
+  write_text("one/data/sets.json", R"({"accepted": ["data.train: a.png is new"]})");
+  EXPECT_THAT(seed_table(read_compared_runs({"one"}, reading_program()), of_metrics({"test.knn_acc1"})).notes,
               ElementsAre("1 of 1 runs resumed on data that had changed (--accept-data-change)"));
 }
 
-}  // namespace table_likeness_test
-}  // namespace debias
+}  // namespace debias::table_likeness_test

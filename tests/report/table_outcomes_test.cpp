@@ -1,16 +1,8 @@
 // What becomes of published differences: four outcomes, and how often chance alone would make one of them.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <random>
-
 #include "debias/report/tables/table_differences.h"
 #include "tests/report/seed_table_fixture.h"
 
-namespace debias {
-namespace table_outcomes_test {
+namespace debias::table_outcomes_test {
 
 struct PublishedAs {
   double value = 0, spread = 0;
@@ -174,5 +166,4 @@ TEST(OutcomesByChance, AreAtMostTheLevelForOtherSeedsAndUnequalSpreads) {
   EXPECT_LE(found.tables_holm, kLevel + kThreeErrors);
 }
 
-}  // namespace table_outcomes_test
-}  // namespace debias
+}  // namespace debias::table_outcomes_test

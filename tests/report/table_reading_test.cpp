@@ -1,18 +1,8 @@
 // Which numbers of a run a table takes: of which epoch, by which protocol, of which runs.
 #include "debias/report/tables/table_reading.h"
-
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "tests/report/seed_table_fixture.h"
 
-namespace debias {
-namespace table_reading_test {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+namespace debias::table_reading_test {
 
 class TableReadings : public SeedTables {};
 
@@ -24,8 +14,8 @@ TEST_F(TableReadings, TakeAnEpochByItsNumber) {
   EXPECT_THAT(refusal(at_epoch({TableEpoch::kNumber, 3})),
               HasSubstr("no run has 'test.acc1' at epoch 3; epochs that have it: 1, 2; give one with --epoch"));
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.7});
-  std::filesystem::remove(output() + "/sweep.json");
-  write_text(output() + "/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":1,\"train_loss\":1}\n{\"epoch\":2,\"test.acc1\":0.7}\n");
+  fs::remove("sweep/sweep.json");
+  write_text("sweep/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":1,\"train_loss\":1}\n{\"epoch\":2,\"test.acc1\":0.7}\n");
   const SeedTable partly = table(at_epoch({TableEpoch::kNumber, 1}));
   EXPECT_TRUE(partly.rows[1].values.empty());
   EXPECT_THAT(partly.notes, ElementsAre("1 of 2 runs have no number at epoch 1 and are left out"));
@@ -46,7 +36,7 @@ TEST_F(TableReadings, TakeTheEpochThatHeldOutImagesChoseAndSaySo) {
   EXPECT_DOUBLE_EQ(chosen.rows[0].values[0], 0.6);  // the first epoch has the highest valid.acc1
   EXPECT_DOUBLE_EQ(table(at_epoch({TableEpoch::kLast})).rows[0].values[0], 0.5);
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5});
-  std::filesystem::remove(output() + "/sweep.json");
+  fs::remove("sweep/sweep.json");
   EXPECT_EQ(table().epoch, "last epoch");
   EXPECT_THAT(refusal(at_epoch({TableEpoch::kSelected})), HasSubstr("has no `evaluate.select` on valid"));
 }
@@ -85,9 +75,7 @@ TEST_F(TableReadings, OfSentenceTasksTakeTheKindOfEvaluationThatMoreRunsHave) {
   EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
   EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("evaluated with --cheap")));
   const auto evaluate_whole = [&](const SweepRun& run) { evaluate_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
-  const auto forget_cheap = [&](const SweepRun& run) {
-    std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
-  };
+  const auto forget_cheap = [&](const SweepRun& run) { fs::remove("sweep/" + run.name() + "/evaluation/sentences-cheap.json"); };
   for (size_t i = 0; i < 2; ++i) evaluate_whole(plan_.runs[i]);
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6, 0.6, 0.6));  // all have these
   EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("evaluated with --cheap")));
@@ -109,13 +97,13 @@ TEST_F(TableReadings, OfSentenceTasksAreNotLedAstrayByAnotherMetric) {
   two_settings();
   for (const auto& run : plan_.runs) {
     evaluate_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
-    write_text(fmt::format("{}/{}/evaluation/neighbours.json", output(), run.name()),
+    write_text(fmt::format("{}/{}/evaluation/neighbours.json", "sweep", run.name()),
                R"({"protocol": "neighbours", "metrics": {"test.neighbour_acc": 0.1}, "options": {}, "epoch": 2})");
   }
   const SeedTable found = table(of_metrics({"mr_acc", "test.neighbour_acc"}));
   EXPECT_EQ(found.rows[0].metric, "mr_acc");
   EXPECT_THAT(found.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
-  EXPECT_THAT(found.notes, ElementsAre(testing::EndsWith("not by ten folds")));
+  EXPECT_THAT(found.notes, ElementsAre(EndsWith("not by ten folds")));
 }
 
 TEST_F(TableReadings, OfSentenceTasksAtAnEpochCountARunThatIsLeftOutOnce) {
@@ -134,7 +122,7 @@ TEST_F(TableReadings, OfSentenceTasksAtAnEpochCountARunThatIsLeftOutOnce) {
 TEST_F(TableReadings, OfSentenceTasksRefuseRunsThatWereEvaluatedOnDifferentTexts) {
   two_settings();
   const auto evaluate = [&](const SweepRun& run, const std::string& digests) {
-    write_text(fmt::format("{}/{}/evaluation/sentences.json", output(), run.name()),
+    write_text(fmt::format("{}/{}/evaluation/sentences.json", "sweep", run.name()),
                fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7, "cr_acc": 0.8}}, "epoch": 2, )"
                            R"("options": {{"mode": "full", "untrained": false{}}}}})",
                            digests));
@@ -150,5 +138,4 @@ TEST_F(TableReadings, OfSentenceTasksRefuseRunsThatWereEvaluatedOnDifferentTexts
   EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
 }
 
-}  // namespace table_reading_test
-}  // namespace debias
+}  // namespace debias::table_reading_test

@@ -1,58 +1,45 @@
 // Reports of runs without bias labels, and of terms that took no part.
+#include "debias/report/run_column.h"
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 #include <nlohmann/json.hpp>
-
-#include "debias/report/run_column.h"
 #include "debias/report/sections/missing_parts.h"
 #include "tests/report/reports.h"
-#include "tests/report/well_formed.h"
 
-namespace debias {
-namespace unknown_bias_test {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+namespace debias::unknown_bias_test {
 
 class UnknownBias : public Reports {
  protected:
   // Replaces text of the run's recipe, as often as it is there.
   void edit_recipe(const std::string& name, const std::string& from, const std::string& to) {
-    std::string recipe = fixture_recipe({}, run_path(name));
+    std::string recipe = fixture_recipe({}, name);
     ASSERT_NE(recipe.find(from), std::string::npos);
     for (size_t at = recipe.find(from); at != std::string::npos; at = recipe.find(from, at + to.size()))
       recipe.replace(at, from.size(), to);
-    write_text(run_path(name) + "/config.yaml", recipe);
+    write_text(name + "/config.yaml", recipe);
   }
 };
 
 TEST_F(UnknownBias, IsExplainedWhereAccuracyByGroupWouldBe) {
-  write_run(run_path("run"));
+  write_run("run");
   edit_recipe("run", ", correlation", ", other");
-  const std::string advice = "debias eval groups RUN --labels FILE.csv";
+  const std::string none = "run: no bias labels, so no accuracy by group.", advice = "debias eval groups RUN --labels FILE.csv";
   const std::string page = html({"run"});
-  EXPECT_EQ(well_formed(page).fault, "");
-  EXPECT_THAT(page.substr(page.find("Groups</h2>")),
-              AllOf(HasSubstr("run: no bias labels, so no accuracy by group."), HasSubstr(advice), HasSubstr("debias audit FOLDER")));
-  const std::string text = run_report_text(read({"run"}));
-  EXPECT_THAT(text, AllOf(HasSubstr("run: no bias labels, so no accuracy by group."), HasSubstr(advice)));
-  EXPECT_THAT(text, Not(HasSubstr("debias eval groups " + run_path("run") + ",")));  // which would fail
+  expect_parts(page.substr(page.find("Groups</h2>")), {none, advice, "debias audit FOLDER"});
+  expect_parts(text({"run"}), {none, advice}, {"debias eval groups run,"});  // which would fail
   EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).words, "");
-  const auto json = run_report_json(read({"run"}));
-  EXPECT_EQ(json["verdict"]["shortcut"][0]["command"], "debias eval groups " + run_path("run") + " --labels FILE.csv");
+  EXPECT_EQ(run_report_json(read({"run"}))["verdict"]["shortcut"][0]["command"], "debias eval groups run --labels FILE.csv");
 }
 
 TEST_F(UnknownBias, IsNotSpokenOfWhereTheDataHaveBiasValues) {
-  write_run(run_path("run"));
-  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("no accuracy by group")));
-  EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).commands, "debias eval groups " + run_path("run"));
+  write_run("run");
+  EXPECT_THAT(text({"run"}), Not(HasSubstr("no accuracy by group")));
+  EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).commands, "debias eval groups run");
 }
 
 TEST_F(UnknownBias, ATermOfWeight0IsNotNamed) {
-  write_run(run_path("run"));
+  write_run("run");
   const auto words = [&](const std::string& weight) {
     edit_recipe("run", "temperature: 0.5, weight: 1}", "temperature: 0.5, weight: 1}\n  - {name: fairkl, weight: " + weight + "}");
     const auto runs = read({"run"});
@@ -63,10 +50,10 @@ TEST_F(UnknownBias, ATermOfWeight0IsNotNamed) {
 }
 
 TEST_F(UnknownBias, OverCorrectionIsCalledSoOnThePageInTextAndInJson) {
-  write_biased_run(run_path("run"), {.aligned = 0.5, .conflicting = 0.85, .images = 2000});
+  write_biased_run("run", {.aligned = 0.5, .conflicting = 0.85, .images = 2000});
   EXPECT_THAT(html({"run"}),
               AllOf(HasSubstr("<li class=\"over_corrected\"><strong>Strong over-correction.</strong>"), Not(HasSubstr("no sign that"))));
-  EXPECT_THAT(run_report_text(read({"run"})), testing::StartsWith("run: strong over-correction. "));
+  EXPECT_THAT(text({"run"}), StartsWith("run: strong over-correction. "));
   const auto verdict = run_report_json(read({"run"}))["verdict"]["shortcut"][0];
   EXPECT_EQ(verdict["finding"], "over_corrected");
   EXPECT_EQ(verdict["size"], "strong");
@@ -76,5 +63,4 @@ TEST_F(UnknownBias, OverCorrectionIsCalledSoOnThePageInTextAndInJson) {
   EXPECT_NE(verdict["command"], "");
 }
 
-}  // namespace unknown_bias_test
-}  // namespace debias
+}  // namespace debias::unknown_bias_test

@@ -9,8 +9,7 @@
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
-namespace debias {
-namespace data_sets_test {
+namespace debias::data_sets_test {
 
 Json sets(const Json& changes = Json::object()) {
   Json train = {{"name", "image_folder"},
@@ -63,5 +62,4 @@ TEST(DataSets, OfADamagedFileAreADataErrorThatNamesIt) {
   }
 }
 
-}  // namespace data_sets_test
-}  // namespace debias
+}  // namespace debias::data_sets_test

@@ -6,8 +6,7 @@
 
 #include "debias/core/error.h"
 
-namespace debias {
-namespace image_marks_test {
+namespace debias::image_marks_test {
 
 TEST(ImageMarks, CountPairsOfEachSide) {
   const std::string a = "AaCCcR.r", b = "AACcCr.r";
@@ -45,5 +44,4 @@ TEST(ImageMarks, RefuseOtherLetters) {
   }
 }
 
-}  // namespace image_marks_test
-}  // namespace debias
+}  // namespace debias::image_marks_test

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace debias {
-namespace proportion_interval_test {
+namespace debias::proportion_interval_test {
 
 // Newcombe 1998, table II: 56/70 against 48/80 has [0.0524, 0.3339] by method 10, and 9/10 against 3/10 [0.1705, 0.8090].
 TEST(ProportionIntervals, AreNewcombesExamples) {
@@ -57,5 +56,4 @@ TEST(EqualSharesTests, HaveThePValuesOfScipyAndStatsmodels) {
   EXPECT_EQ(equal_shares_p({1, 10}, {1, 20}), 1);
 }
 
-}  // namespace proportion_interval_test
-}  // namespace debias
+}  // namespace debias::proportion_interval_test

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace debias {
-namespace student_t_test {
+namespace debias::student_t_test {
 
 // Of the tables in textbooks (Student 1908 and since); 2.5 degrees lie between those of 2 and 3.
 TEST(StudentsT, HasTheQuantilesOfTheTables) {
@@ -40,5 +39,4 @@ TEST(StudentsT, HasTheTwoSidedProbabilitiesOfScipy) {
   EXPECT_THROW(student_t_two_sided(1, 0), std::invalid_argument);
 }
 
-}  // namespace student_t_test
-}  // namespace debias
+}  // namespace debias::student_t_test

@@ -9,8 +9,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-namespace debias {
-namespace training_speed_test {
+namespace debias::training_speed_test {
 
 TrainingSpeed speed_of(const std::vector<EpochTime>& times) {
   const TemporaryFolder folder;
@@ -75,5 +74,4 @@ TEST(TrainingSpeed, SaysThatALineCannotBeWritten) {
   EXPECT_FALSE(append_epoch_time(folder / "nowhere", {1, 2, 3, "images"}));
 }
 
-}  // namespace training_speed_test
-}  // namespace debias
+}  // namespace debias::training_speed_test

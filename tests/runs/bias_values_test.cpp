@@ -1,25 +1,12 @@
 // Pseudo bias labels of a run that was trained without any, and bias labels added to its evaluation.
 #include "debias/runs/bias_values.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <map>
-
 #include "debias/core/sha256.h"
 #include "debias/data/builders/data_make.h"
 #include "debias/runs/run_evaluation.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
-#include "tests/support/shared_folder.h"
 
-namespace debias {
-namespace bias_values_test {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
+namespace debias::bias_values_test {
 
 struct Row {
   std::string path, label, bias, rest;
@@ -68,15 +55,12 @@ class UnknownBias : public SharedFolder<UnknownBias> {
     log_ = log.text;
   }
   static std::string recipe() {
-    return "seed: 1\ndata:\n  train: {name: image_folder, root: " + path("photos") + ", hold_out: 30}\n" +
-           "  test: {split: held_out}\n"
-           "views: {preset: none, count: 1}\n"
-           "encoder: {name: simple_convnet, kernel: 1, stem_stride: 2, stride: 2}\n"
-           "objective: generalized_cross_entropy\n"
-           "classifier: {name: linear, gradient: flow, normalize: false}\n"
-           "optimizer: {name: adam, learning_rate: 3e-3}\n"
-           "train: {epochs: 12, batch_size: 15, device: cpu, threads: 1}\n"
-           "evaluate: {every: 12, protocols: [groups]}\n";
+    return small_recipe(
+        {"seed=1", "data={train: {name: image_folder, root: " + path("photos") + ", hold_out: 30}, test: {split: held_out}}",
+         "views={preset: none, count: 1}", "encoder={name: simple_convnet, kernel: 1, stem_stride: 2, stride: 2}", "head={name: none}",
+         "objective=generalized_cross_entropy", "classifier={name: linear, gradient: flow, normalize: false}",
+         "optimizer={name: adam, learning_rate: 3e-3}", "schedule=constant", "train={epochs: 12, batch_size: 15, device: cpu, threads: 1}",
+         "evaluate={every: 12, protocols: [groups]}"});
   }
   static BiasValueTable values(BiasValueRequest request) {
     request.run = path("run");
@@ -118,7 +102,7 @@ TEST_F(UnknownBias, IsFoundAsPseudoValuesThatAreTheColours) {
   std::map<std::string, std::map<std::string, int>> counts;
   for (const Row& row : found) {
     ++counts[row.bias][colour.at(row.path)];
-    EXPECT_THAT(row.bias, testing::StartsWith("like_"));
+    EXPECT_THAT(row.bias, StartsWith("like_"));
     EXPECT_EQ(row.label, row.path.substr(0, row.path.find('/')));
     const double confidence = std::stod(row.rest);
     EXPECT_TRUE(confidence >= 0 && confidence <= 1) << row.rest;
@@ -183,5 +167,4 @@ TEST_F(UnknownBias, OfOtherImagesIsRejected) {
   EXPECT_THAT(data_error_of([] { groups(path("colours.csv"), "bais"); }), HasSubstr("did you mean 'bias'?"));
 }
 
-}  // namespace bias_values_test
-}  // namespace debias
+}  // namespace debias::bias_values_test

@@ -1,22 +1,11 @@
 // Pairs of a feature table by the library.
 #include "debias/runs/found_pairs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <vector>
-
-#include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "debias/data/sample_table.h"
-#include "tests/support/refusals.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/runs/trained_run.h"
 
-namespace debias {
-namespace found_pairs_test {
+namespace debias::found_pairs_test {
 
 constexpr int64_t kRows = 60, kDimensions = 8;
 
@@ -86,8 +75,8 @@ TEST_F(TableOfPairs, TakesSplitsWithoutNamesAndRejectsOthers) {
     return pairs_of_table(files_, TableRowOptions().label("none"), "", {"train", "test"}, Log::silent());
   };
   EXPECT_EQ(source("split", "test").second->rows.name(0), "40");
-  EXPECT_THAT(data_error_of([&] { source("split", "tset"); }), testing::HasSubstr("line 61: unknown split 'tset'; did you mean 'test'?"));
-  EXPECT_THAT(usage_error_of([&] { source("site", "test"); }), testing::HasSubstr("--leaks needs the column split"));
+  EXPECT_THAT(data_error_of([&] { source("split", "tset"); }), HasSubstr("line 61: unknown split 'tset'; did you mean 'test'?"));
+  EXPECT_THAT(usage_error_of([&] { source("site", "test"); }), HasSubstr("--leaks needs the column split"));
 }
 
 TEST_F(TableOfPairs, DrawsARandomSampleInTheirPlace) {
@@ -97,8 +86,7 @@ TEST_F(TableOfPairs, DrawsARandomSampleInTheirPlace) {
 }
 
 TEST_F(TableOfPairs, RejectsAPriorThatIsNoProbability) {
-  EXPECT_THAT(usage_error_of([&] { found({.tau_plus = 1.5}); }), testing::HasSubstr("tau_plus"));
+  EXPECT_THAT(usage_error_of([&] { found({.tau_plus = 1.5}); }), HasSubstr("tau_plus"));
 }
 
-}  // namespace found_pairs_test
-}  // namespace debias
+}  // namespace debias::found_pairs_test

@@ -1,34 +1,14 @@
 // Class priors of runs and of embeddings on disk, and recipes that take estimates while they train.
 #include "debias/runs/prior_estimates.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-
-#include "debias/core/npy.h"
 #include "debias/data/builders/data_make.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
-#include "tests/support/shared_folder.h"
 
-namespace debias {
-namespace prior_estimates_test {
+namespace debias::prior_estimates_test {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-constexpr const char* kRecipe = R"(
-seed: 3
-data:
-  train: {name: glyphs, size: 16, train_count: 96}
-views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
-encoder: {name: simple_convnet}
-head: {name: simclr, hidden_dim: 8, output_dim: 4}
-objective: {name: bayesian, tau_plus: {from: prior, every: 2}, alpha: {from: macro_auc, start: 0.9}}
-train: {epochs: 3, batch_size: 32, device: cpu, threads: 1, log_every: 100}
-)";
+const std::string kRecipe = small_recipe(
+    {"encoder={name: simple_convnet}",
+     "objective={name: bayesian, tau_plus: {from: prior, every: 2}, alpha: {from: macro_auc, start: 0.9}}", "train.batch_size=32"});
 
 std::vector<PriorEstimate> priors(const PriorRequest& request) { return run_priors(request, Progress::silent(), Log::silent()); }
 
@@ -194,5 +174,4 @@ TEST_F(PriorOfARun, TakesTheEncoderOfTheCheckpointThatIsRequested) {
   EXPECT_EQ(usage_error_of([] { priors({.run = path("run"), .device = "gpu"}); }), "device: unknown value 'gpu'; give auto, cpu or cuda");
 }
 
-}  // namespace prior_estimates_test
-}  // namespace debias
+}  // namespace debias::prior_estimates_test

@@ -1,26 +1,17 @@
 // The two recipes of a folder of images: their names, what differs between them, and what is rejected.
 #include "debias/runs/proposal.h"
 
+#include "debias/image/image_encode.h"
+#include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
-#include <functional>
-
-#include "debias/image/image_encode.h"
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/golden_folder.h"
-#include "tests/support/refusals.h"
 
-namespace debias {
-namespace proposal_test {
-
-namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+namespace debias::proposal_test {
 
 // Two classes and two colours, but for one image in four.
 class Proposal : public testing::Test {
@@ -158,5 +149,4 @@ TEST_F(Proposal, ForBiasNeedsBiasValues) {
               HasSubstr("--goal bias needs at least two classes and two bias labels, found 2 and 0"));
 }
 
-}  // namespace proposal_test
-}  // namespace debias
+}  // namespace debias::proposal_test

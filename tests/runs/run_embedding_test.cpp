@@ -1,37 +1,15 @@
 // Embedding and export of a run by the library.
 #include "debias/runs/run_embedding.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-
-#include "debias/core/npy.h"
-#include "debias/core/safetensors.h"
 #include "debias/runs/run_export.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
-#include "tests/support/shared_folder.h"
 
-namespace debias {
-namespace run_embedding_test {
+namespace debias::run_embedding_test {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-constexpr const char* kRecipe = R"(
-seed: 3
-data:
-  train: {name: glyphs, size: 16, train_count: 96, hold_out: 20}
-  test: {name: glyphs, size: 16, test_count: 40, split: test}
-views: {preset: none, count: 1}
-encoder: {name: resnet18, width: 8}
-head: {name: simclr, hidden_dim: 8, output_dim: 4}
-objective: {name: supcon}
-evaluate: {every: 1, protocols: []}
-train: {epochs: 1, batch_size: 32, device: cpu, threads: 1}
-)";
+const std::string kRecipe = small_recipe(
+    {"data={train: {name: glyphs, size: 16, train_count: 96, hold_out: 20}, test: {name: glyphs, size: 16, test_count: 40, split: "
+     "test}}",
+     "views={preset: none, count: 1}", "objective=supcon", "train.epochs=1", "train.batch_size=32"});
 
 const std::vector<std::string> kAll = {"encoder.onnx", "encoder.safetensors", "preprocess.json"};
 
@@ -211,5 +189,4 @@ TEST_F(SmallRuns, OfOtherEncodersAreExportedAsWeightsAlone) {
   EXPECT_EQ(names_in(path("of_lone")), kAll);
 }
 
-}  // namespace run_embedding_test
-}  // namespace debias
+}  // namespace debias::run_embedding_test

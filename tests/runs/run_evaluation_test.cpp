@@ -1,34 +1,12 @@
 // Evaluation of a run by the library: what it measures, what it records, and the files beside the figures.
 #include "debias/runs/run_evaluation.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
-#include "tests/support/shared_folder.h"
 
-namespace debias {
-namespace run_evaluation_test {
+namespace debias::run_evaluation_test {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-
-constexpr const char* kRecipe = R"(
-seed: 3
-data:
-  train: {name: glyphs, size: 72, train_count: 60}
-  test: {name: glyphs, size: 72, test_count: 40, split: test}
-views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
-encoder: {name: resnet18, width: 8}
-head: {name: simclr, hidden_dim: 8, output_dim: 4}
-objective: {name: infonce, temperature: 0.3}
-evaluate: {every: 1, protocols: [knn]}
-train: {epochs: 1, batch_size: 30, device: cpu, threads: 1}
-)";
+const std::string kRecipe = small_recipe(
+    {"data={train: {name: glyphs, size: 72, train_count: 60}, test: {name: glyphs, size: 72, test_count: 40, split: test}}",
+     "objective={name: infonce, temperature: 0.3}", "evaluate={every: 1, protocols: [knn]}", "train.epochs=1", "train.batch_size=30"});
 
 RequestedProtocol protocol(const std::string& name, const std::string& options = "{}") { return {name, parse_yaml(options, "options")}; }
 
@@ -214,5 +192,4 @@ TEST(EvaluatedClassifier, HasTheAccuracyThatTrainingHadWithAndWithoutGroups) {
   EXPECT_EQ(found.results[0].second.metrics.at("test.acc1"), without["test.acc1"]);
 }
 
-}  // namespace run_evaluation_test
-}  // namespace debias
+}  // namespace debias::run_evaluation_test

@@ -1,31 +1,19 @@
 // A run on sentences, evaluated while it trains and afterwards.
 #include "debias/runs/sentence_evaluation.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "debias/results/evaluation_record.h"
 #include "debias/runs/run_evaluation.h"
 #include "debias/runs/training_setup.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
-#include "tests/support/temporary_folder.h"
 
-namespace debias {
-namespace sentence_evaluation_test {
-
-using testing::HasSubstr;
+namespace debias::sentence_evaluation_test {
 
 class SentenceEvaluations : public testing::Test {
  protected:
   SentenceEvaluations() {
     write_small_corpus(folder_.path());
-    std::filesystem::create_directories(folder_ / "sets");
+    fs::create_directories(folder_ / "sets");
     std::ofstream good(folder_ / "sets/custrev.pos"), bad(folder_ / "sets/custrev.neg");
     for (int i = 0; i < 30; ++i) {
       good << "w1 w2 " << small_word(i) << "\n";
@@ -86,7 +74,7 @@ TEST_F(SentenceEvaluations, SayHowOftenNeighboursAreFoundValidFirst) {
   EXPECT_EQ(last.epoch, 2);
   EXPECT_EQ(first.epoch, 0);
   EXPECT_TRUE(first.has_option("untrained", true));
-  EXPECT_TRUE(std::filesystem::exists(run() + "/evaluation/epoch-1/neighbours.json"));
+  EXPECT_TRUE(fs::exists(run() + "/evaluation/epoch-1/neighbours.json"));
 }
 
 TEST_F(SentenceEvaluations, TakeTasksAmongTheProtocolsOfTraining) {
@@ -94,14 +82,14 @@ TEST_F(SentenceEvaluations, TakeTasksAmongTheProtocolsOfTraining) {
   EXPECT_FALSE(epoch_lines().front().contains("cr_acc"));
   EXPECT_GT(epoch_lines().back()["cr_acc"].get<double>(), 0.9);
   EXPECT_EQ(record("sentences-cheap").tasks.at(0).name, "cr");
-  EXPECT_FALSE(std::filesystem::exists(run() + "/evaluation/sentences-untrained.json"));
+  EXPECT_FALSE(fs::exists(run() + "/evaluation/sentences-untrained.json"));
 }
 
 TEST_F(SentenceEvaluations, RefuseProtocolsOfImagesAndWhatCannotChooseAnEpoch) {
   const auto refusal = [&](const std::string& evaluate) { return usage_error_of([&] { train_by(recipe(evaluate)); }); };
   EXPECT_THAT(refusal("{protocols: [knn]}"), HasSubstr("protocol 'knn' is for images, and the run is on sentences"));
   EXPECT_THAT(refusal("{protocols: [sentences], sentences: {tasks: [mx]}}"), HasSubstr("unknown task 'mx'"));
-  EXPECT_FALSE(std::filesystem::exists(run()));
+  EXPECT_FALSE(fs::exists(run()));
 }
 
 TEST_F(SentenceEvaluations, OfAFinishedRunFindWhatTrainingFound) {
@@ -129,7 +117,7 @@ TEST_F(SentenceEvaluations, OfAFinishedRunReadTheirTextsAsTrainingDid) {
 TEST_F(SentenceEvaluations, OfALoneCheckpointTakeTheBooksThatAreNamed) {
   train_by(recipe());
   const std::string lone = folder_ / "lone.safetensors";
-  std::filesystem::copy_file(run() + "/checkpoints/last.safetensors", lone);
+  fs::copy_file(run() + "/checkpoints/last.safetensors", lone);
   EvaluationRequest request{.run = lone};
   request.protocols.push_back({.name = "neighbours"});
   const auto evaluated = [&] { return evaluate_run(request, Progress::silent(), Log::silent()).metrics(); };
@@ -138,5 +126,4 @@ TEST_F(SentenceEvaluations, OfALoneCheckpointTakeTheBooksThatAreNamed) {
   EXPECT_EQ(evaluated(), (NamedMetrics{{"test.neighbour_acc", *record("neighbours").metric("test.neighbour_acc")}}));
 }
 
-}  // namespace sentence_evaluation_test
-}  // namespace debias
+}  // namespace debias::sentence_evaluation_test

@@ -1,24 +1,16 @@
 // What the check of a sweep finds before anything runs, and what becomes of runs.
 #include "debias/runs/sweep_check.h"
 
+#include "debias/core/error.h"
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
 #include <set>
-
-#include "debias/core/error.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runs/sweep_runner.h"
 #include "tests/runs/trained_run.h"
-#include "tests/support/refusals.h"
-#include "tests/train/small_recipe_text.h"
 
-namespace debias {
-namespace sweep_check_test {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
+namespace debias::sweep_check_test {
 
 class SweepCheck : public testing::Test {
  protected:
@@ -184,5 +176,4 @@ TEST_F(SweepCheck, WhatFailedOrWasStoppedIsAnError) {
             "sweep: stopped with 1 run to go; the same command continues");
 }
 
-}  // namespace sweep_check_test
-}  // namespace debias
+}  // namespace debias::sweep_check_test

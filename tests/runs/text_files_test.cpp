@@ -1,19 +1,8 @@
 // Vocabularies and tables of word vectors by the library.
 #include "debias/runs/text_files.h"
+#include "tests/runs/trained_run.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "debias/core/npy.h"
-#include "tests/support/file_text.h"
-#include "tests/support/refusals.h"
-#include "tests/support/temporary_folder.h"
-
-namespace debias {
-namespace text_files_test {
+namespace debias::text_files_test {
 
 class TextFiles : public testing::Test {
  protected:
@@ -48,14 +37,14 @@ TEST_F(TextFiles, AVocabularyIsOrderedByFrequencyAndSaysWhatItCovers) {
 TEST_F(TextFiles, AVocabularyWithoutAFrequentWordIsRejectedAndNotWritten) {
   VocabularyRequest asked = request();
   asked.min_count = 9;
-  EXPECT_THAT(usage_error_of([&] { write_vocabulary(asked, Progress::silent()); }), testing::HasSubstr("no word occurs 9 times"));
-  EXPECT_FALSE(std::filesystem::exists(asked.out));
+  EXPECT_THAT(usage_error_of([&] { write_vocabulary(asked, Progress::silent()); }), HasSubstr("no word occurs 9 times"));
+  EXPECT_FALSE(fs::exists(asked.out));
 }
 
 TEST_F(TextFiles, AVocabularyNeverOverwritesItsCorpus) {
   VocabularyRequest asked = request();
   asked.out = asked.corpora.front();
-  EXPECT_THAT(usage_error_of([&] { write_vocabulary(asked, Progress::silent()); }), testing::HasSubstr("book.txt"));
+  EXPECT_THAT(usage_error_of([&] { write_vocabulary(asked, Progress::silent()); }), HasSubstr("book.txt"));
   EXPECT_EQ(file_text(asked.out).substr(0, 7), "the cat");
 }
 
@@ -72,5 +61,4 @@ TEST_F(TextFiles, AWordTableHasTheVectorsOfKnownWordsAndDrawsTheOthers) {
   for (size_t i = 0; i < 6; ++i) EXPECT_LE(std::abs(values[i]), 0.1f);
 }
 
-}  // namespace text_files_test
-}  // namespace debias
+}  // namespace debias::text_files_test

@@ -1,21 +1,42 @@
-// Runs for tests of the library: trained in this process, and read back.
+// Runs for tests of the library: trained in this process, and read back; what these tests start from.
 #pragma once
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "debias/core/npy.h"
 #include "debias/core/progress.h"
+#include "debias/core/safetensors.h"
 #include "debias/runs/training_setup.h"
 #include "tests/support/file_text.h"
+#include "tests/support/golden_folder.h"
 #include "tests/support/kept_log.h"
+#include "tests/support/refusals.h"
+#include "tests/support/shared_folder.h"
+#include "tests/support/small_recipe.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 inline nlohmann::json json_in(const std::string& path) { return nlohmann::json::parse(file_text(path)); }
 

@@ -6,8 +6,7 @@
 
 #include "tests/support/refusals.h"
 
-namespace debias {
-namespace sweep_keys_test {
+namespace debias::sweep_keys_test {
 
 using testing::HasSubstr;
 
@@ -57,5 +56,4 @@ TEST(SweepKeys, ThatAreNoneAreRefusedByTheirName) {
   }
 }
 
-}  // namespace sweep_keys_test
-}  // namespace debias
+}  // namespace debias::sweep_keys_test

@@ -13,8 +13,7 @@
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
-namespace debias {
-namespace sweep_plan_test {
+namespace debias::sweep_plan_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -388,5 +387,4 @@ TEST(SeedsPlan, HasARunOfEachSeedFromTheRecipesOwnOn) {
   EXPECT_THAT(usage_error_of([&] { plan_of("{output: x, seed: one}", 2); }), HasSubstr("expected a whole number from 0 on"));
 }
 
-}  // namespace sweep_plan_test
-}  // namespace debias
+}  // namespace debias::sweep_plan_test

@@ -12,8 +12,7 @@
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
-namespace debias {
-namespace sweep_record_test {
+namespace debias::sweep_record_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -120,5 +119,4 @@ TEST(SweepRecord, ThatIsDamagedIsADataErrorNamingIt) {
   }
 }
 
-}  // namespace sweep_record_test
-}  // namespace debias
+}  // namespace debias::sweep_record_test

@@ -54,7 +54,7 @@ TEST(WrittenRecipes, CanBeBuilt) {
   ASSERT_GE(paths.size(), 10u);
   for (const auto& path : paths) {
     Config root = read_yaml_file(path);
-    if (root.find("base") != nullptr) continue;  // a sweep: tests/apps/written_sweeps_test.cpp, tests/apps/agent_sweeps_test.cpp
+    if (root.find("base") != nullptr) continue;  // a sweep: tests/runs/written_sweeps_test.cpp, tests/apps/agent_sweeps_test.cpp
     if (is_agent_recipe(root)) continue;         // tests/agent/agent_recipe_test.cpp
     const Recipe written = read_recipe(root);
     stand_in_for_data(root, written.train_data, folder.path());

@@ -1,13 +1,34 @@
+// One evaluation of an objective for `debias loss`: its gradient through the normalisation, and what is made of it.
 #include "debias/runs/loss_evaluation.h"
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
 
-#include "debias/core/npy.h"
-#include "tests/support/temporary_folder.h"
+#include "debias/core/registry.h"
+#include "tests/runs/trained_run.h"
+#include "tests/support/finite_differences.h"
 
-namespace debias {
-namespace loss_output_test {
+namespace debias::loss_evaluation_test {
+
+LossEvaluation evaluated(const std::string& objective, const at::Tensor& z) {
+  ObjectiveInput input;
+  input.z = z;
+  const auto made = find_entry(objective_registry(), objective, "objective", "").make(Config::map(), {});
+  return evaluate_loss(*made, input, {.precision = LossPrecision::kFp64});
+}
+
+TEST(LossEvaluations, HaveTheGradientOfRowsBeforeTheirNormalisation) {
+  at::manual_seed(3);
+  const at::Tensor z = at::randn({4, 2, 3}, at::kDouble) * at::arange(1, 9, at::kDouble).view({4, 2, 1});
+  const auto value = [](const at::Tensor& x) { return evaluated("infonce", x).result.value.item<double>(); };
+  EXPECT_LT(largest_difference(evaluated("infonce", z).gradient, numeric_gradient(value, z)), 1e-8);
+  EXPECT_NEAR(value(z), value(z / z.norm(2, -1, true)), 1e-12);
+}
+
+TEST(LossEvaluations, OfAZeroRowHaveAFiniteGradient) {
+  at::Tensor z = at::randn({4, 2, 3}, at::kDouble);
+  z[1][0].zero_();
+  EXPECT_TRUE(evaluated("debiased_positives", z).gradient.isfinite().all().item<bool>());
+}
 
 LossEvaluation evaluation() {
   LossEvaluation found;
@@ -44,5 +65,4 @@ TEST(LossOutput, WritesTheGradientInItsShape) {
   EXPECT_EQ(gradient.as<float>()[1], 2);  // row by row
 }
 
-}  // namespace loss_output_test
-}  // namespace debias
+}  // namespace debias::loss_evaluation_test
