@@ -12,11 +12,13 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
+#include "debias/core/recipe_file.h"
 #include "debias/core/registry.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/image_encode.h"
+#include "debias/runs/recipe_lookup.h"
 
 namespace debias {
 namespace {
@@ -47,7 +49,7 @@ int run_apply(const ViewsArguments& arguments) {
 // The `views:` section of a recipe, or a preset by name.
 Config views_section(const std::string& word) {
   if (!std::filesystem::is_regular_file(word)) return Config::map({{"preset", Config::string(word)}});
-  const Config recipe = read_yaml_file(word);
+  const Config recipe = read_recipe_file(word, find_recipe);
   const Config* views = recipe.find("views");
   if (views == nullptr) throw usage_error("views show: {}: the recipe has no `views:` section", word);
   return *views;

@@ -1,5 +1,7 @@
 #include "debias/runs/recipe_lookup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,9 +11,9 @@
 #include "debias/core/input_file.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/paths.h"
+#include "debias/core/recipe_file.h"
 #include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
-#include "debias/sweep/sweep_plan.h"
 
 namespace debias {
 namespace {
@@ -85,7 +87,7 @@ std::string sweep_data_text(const Config& root, const std::string& path) {
   const Config* grid = root.find("grid");
   const Config* tasks = grid == nullptr ? nullptr : grid->find("environment.task");
   if (tasks != nullptr && tasks->is_sequence()) return fmt::format("sweep, {} tasks", tasks->items().size());
-  return "sweep, " + data_text(sweep_base(root, path, find_recipe));
+  return "sweep, " + data_text(read_base(root, path, find_recipe));
 }
 
 ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
@@ -95,7 +97,7 @@ ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   ListedRecipe recipe{name, path, first_sentence(comment.substr(0, time)), "", ""};
   if (time != std::string::npos) recipe.time = first_sentence(comment.substr(time + kTime.size()));
   try {
-    const Config root = read_yaml_file(path);
+    const Config root = read_recipe_file(path, find_recipe);
     recipe.data = is_sweep(root) ? sweep_data_text(root, path) : data_text(root);
   } catch (const Error& error) {  // a file of someone else's in ./recipes
     recipe.summary = fmt::format("cannot be read: {}", error.what());
@@ -150,7 +152,7 @@ Config read_recipe_config(const std::string& asked, const std::vector<std::strin
   std::error_code ignored;
   const bool is_run = fs::exists(asked + "/config.yaml", ignored);
   const std::string file = is_run ? asked + "/config.yaml" : find_recipe(asked);
-  Config root = read_yaml_file(file);
+  Config root = read_recipe_file(file, find_recipe);
   require_content(root, file, is_run ? asked : "");
   if (is_run && resume) root.set("output", Config::string(asked));
   for (const auto& word : words) root.assign(word);

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "debias/core/error.h"
-#include "debias/core/recipe_keys.h"
 #include "debias/sweep/sweep_parts.h"
 
 namespace debias {
@@ -42,40 +41,7 @@ std::optional<PartsLeft> parts_left(std::string_view a, std::string_view b) {
   return PartsLeft{ours.size() - i, theirs.size() - j};
 }
 
-// That a key assigned, by the same reading of it.
-Config& node_at(Config& recipe, const std::vector<std::string>& parts) {
-  Config* node = &recipe;
-  for (const auto& part : parts) {
-    if (is_list_index(part) && node->is_sequence()) {
-      node = &node->items()[std::stoul(part)];
-      continue;
-    }
-    if (node->is_sequence()) node = &node->items()[0];  // the only one
-    node = node->find(part);
-  }
-  return *node;
-}
-
 }  // namespace
-
-void assign_key(Config& recipe, const std::string& key, const Config& value) {
-  if (key.empty() || key.find('=') != std::string::npos) {
-    throw usage_error("{}'{}' is not a key of a recipe; write one such as optimizer.learning_rate", value.prefix(), key);
-  }
-  const std::vector<std::string> parts = parts_of_key(key);
-  Config* objective = recipe.find("objective");
-  const bool is_one_term = objective != nullptr && !objective->is_sequence();
-  if (is_one_term && parts.front() == "objective" && parts.size() > 1 && !is_agent_recipe(recipe))
-    *objective = Config::sequence({*objective});
-  try {
-    recipe.assign(key + "=" + value.to_yaml());
-  } catch (const Error& error) {
-    constexpr std::string_view kOwn = "command line: ";
-    const std::string text = error.what();
-    throw Error(error.kind(), value.prefix() + (text.starts_with(kOwn) ? text.substr(kOwn.size()) : text));
-  }
-  node_at(recipe, parts) = value;  // which knows its line in the sweep's file
-}
 
 bool keys_overlap(std::string_view a, std::string_view b) { return parts_left(a, b).has_value(); }
 

@@ -11,14 +11,13 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/paths.h"
+#include "debias/core/recipe_file.h"
 #include "debias/sweep/sweep_expected.h"
 #include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_record.h"
 
 namespace debias {
 namespace {
-
-const std::vector<std::string> kSweepKeys = {"base", "variants", "grid", "overrides", "seeds", "metric", "expected", "axes", "output"};
 
 // Of a folder's name.
 bool is_plain(const std::string& name) {
@@ -229,7 +228,7 @@ bool SweepParts::changes_base(const SweepPoint& point) const {
 }
 
 SweepParts read_sweep_parts(const Config& root, const std::string& published) {
-  require_known_keys(root, kSweepKeys, "sweep");
+  require_known_keys(root, keys_of_sweeps(), "sweep");
   SweepParts parts;
   if (const Config* metric = root.find("metric")) parts.metric = sweep_word(*metric, "metric");
   parts.published = published.empty() ? parts.metric : published;

@@ -39,8 +39,6 @@ std::vector<std::vector<Config>> combinations(const std::vector<SweepAxis>& grid
   return rows;
 }
 
-std::string beside(const std::string& file, const std::string& name) { return (fs::path(file).parent_path() / name).string(); }
-
 struct Words {
   std::vector<std::string> own, recipe;  // of the sweep itself, and of its recipes
 };
@@ -148,19 +146,6 @@ std::vector<std::string> SweepRun::verb() const {
   return {"train"};
 }
 
-bool is_sweep(const Config& root) { return root.is_map() && root.find("base") != nullptr; }
-
-Config sweep_base(const Config& root, const std::string& file, const FindBase& find_base) {
-  const Config& node = *root.find("base");
-  if (node.is_map()) return node;
-  const std::string name = sweep_word(node, "base");
-  std::error_code ignored;
-  const bool is_beside = fs::exists(beside(file, name), ignored), is_here = fs::exists(name, ignored);
-  Config base = read_yaml_file(is_beside ? beside(file, name) : is_here ? name : find_base(name));
-  if (is_sweep(base)) throw usage_error("{}base: '{}' is a sweep; give a recipe", node.prefix(), name);
-  return base;
-}
-
 SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t count) {
   if (count < 1 || count > kMostRuns) throw usage_error("train: --seeds {}: give 1 to {}", count, kMostRuns);
   const Config *output = recipe.find("output"), *own = recipe.find("seed");
@@ -177,7 +162,8 @@ SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t coun
 
 SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base) {
   Config root = read_yaml_file(path);
-  if (!is_sweep(root)) throw usage_error("sweep '{}': no `base` is given; name the recipe that the runs start from", path);
+  if (!root.is_map() || root.find("base") == nullptr)
+    throw usage_error("sweep '{}': no `base` is given; name the recipe that the runs start from", path);
   const Words sorted = sorted_words(words, root);
   const Config* published = root.find("metric");
   const std::string of_file = published == nullptr ? "" : published->text();
@@ -191,7 +177,7 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
   if (count > kMostRuns)
     throw usage_error("sweep '{}': {:.0f} runs, more than the {} allowed; split it into several sweeps", path, count, kMostRuns);
   const auto rows = combinations(parts.grid);
-  const Config base = sweep_base(root, path, find_base);
+  const Config base = read_base(root, path, find_base);
   for (const auto& variant : parts.variants) {
     for (const auto& values : rows) {
       SweepPoint point{variant.name, {}};

@@ -15,12 +15,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/core/recipe_file.h"
 #include "debias/sweep/sweep_keys.h"
 
 namespace debias {
@@ -58,9 +58,6 @@ struct SweepPlan {
   std::string again = "the same command";  // which resumes it
 };
 
-// Path of the recipe that `base` names; throws where there is none.
-using FindBase = std::function<std::string(const std::string&)>;
-
 // `words`: key=value of the command line, over all else; `output`, `seeds` and `metric` are the sweep's own. Usage errors name the file:
 // unknown keys; a seed, value or expectation given twice; a variant or grid value that an override or expectation names and the sweep
 // lacks; a word or override that would undo the grid, and a variant's key that the grid would undo; keys that the sweep sets itself.
@@ -71,12 +68,5 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
 // One recipe with `count` seeds, from its own on (1 where it has none): a sweep of a single setting, whose run folders are OUTPUT/seed-N.
 // `file`: where the recipe is from. Usage errors: no output, no whole seed, a count out of [1, 10000].
 SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t count);
-
-// True if a YAML file is a sweep and not a recipe.
-bool is_sweep(const Config& root);
-
-// The recipe that the runs of a sweep in `file` start from: written in it, or a file by its path from the sweep's folder, from here, or by
-// its name, the first of these that there is.
-Config sweep_base(const Config& root, const std::string& file, const FindBase& find_base);
 
 }  // namespace debias

@@ -7,6 +7,7 @@
 
 #include "debias/agent/agent_parts.h"
 #include "debias/core/error.h"
+#include "debias/core/recipe_file.h"
 #include "debias/core/recipe_keys.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"
@@ -24,7 +25,7 @@ TEST(AgentRecipeTest, WrittenOnesCanBeRead) {
   int64_t read_ones = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(golden_folder("../../recipes/rl"))) {
     if (entry.path().extension() != ".yaml") continue;
-    const Config root = read_yaml_file(entry.path().string());
+    const Config root = read_recipe_file(entry.path().string(), [](const std::string& name) { return name; });
     if (!is_agent_recipe(root)) continue;  // a sweep: tests/apps/agent_sweeps_test.cpp
     const AgentRecipe recipe = read_agent_recipe(root);
     EXPECT_EQ(recipe.make_objective() == nullptr, recipe.positives == 0) << entry.path();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "debias/core/recipe_file.h"
 #include "tests/support/refusals.h"
 
 namespace debias::sweep_keys_test {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "debias/core/npy.h"
+#include "debias/core/recipe_file.h"
 #include "debias/core/recipe_keys.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/loop/run_parts.h"
@@ -53,9 +54,9 @@ TEST(WrittenRecipes, CanBeBuilt) {
   const auto paths = written_recipes();
   ASSERT_GE(paths.size(), 10u);
   for (const auto& path : paths) {
-    Config root = read_yaml_file(path);
-    if (root.find("base") != nullptr) continue;  // a sweep: tests/runs/written_sweeps_test.cpp, tests/apps/agent_sweeps_test.cpp
-    if (is_agent_recipe(root)) continue;         // tests/agent/agent_recipe_test.cpp
+    Config root = read_recipe_file(path, [](const std::string& name) { return name; });
+    if (is_sweep(root)) continue;         // tests/runs/written_sweeps_test.cpp, tests/apps/agent_sweeps_test.cpp
+    if (is_agent_recipe(root)) continue;  // tests/agent/agent_recipe_test.cpp
     const Recipe written = read_recipe(root);
     stand_in_for_data(root, written.train_data, folder.path());
     root.erase("evaluate");
