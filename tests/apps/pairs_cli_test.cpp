@@ -3,8 +3,6 @@
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/geometry.h"
 #include "tests/apps/command.h"
-#include "tests/support/temporary_folder.h"
-#include "tests/train/small_recipe_text.h"
 
 namespace debias::pairs_cli_test {
 

@@ -1,14 +1,5 @@
 // `debias rl play --video FILE.mp4`, with scripts in ffmpeg's place, and with ffmpeg where it is installed.
 #include "debias/image/decoders.h"
-#include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <string>
-#include <vector>
 #include "tests/apps/agent_runs.h"
 #include "tests/apps/command.h"
 

@@ -1,8 +1,5 @@
 // Runs whose data are drawn by their own seed, and runs that share one draw.
 #include "debias/report/run_column.h"
-#include "debias/report/sections/run_report.h"
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include "tests/report/seed_table_fixture.h"
 
 namespace debias::data_draw_test {

@@ -1,5 +1,4 @@
 #include "debias/report/compared_runs.h"
-#include <gmock/gmock.h>
 #include "tests/report/reports.h"
 
 namespace debias::evaluated_texts_test {

@@ -1,8 +1,5 @@
 // Curves of a sweep: over its grid, over numbers that stand for variants, against minutes and over the epochs.
 #include "debias/report/sections/comparison_section.h"
-#include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include "tests/report/seed_table_fixture.h"
 
 namespace debias::grid_figures_test {

@@ -1,11 +1,5 @@
 // The sections of a page: what they show, and what they say where a run has nothing for them.
-#include "debias/report/run_record.h"
 #include "debias/report/sections/evaluation_sections.h"
-#include "debias/report/sections/run_report.h"
-#include <cmath>
-#include <filesystem>
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include "debias/report/sections/missing_parts.h"
 #include "tests/report/reports.h"
 

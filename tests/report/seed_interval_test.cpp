@@ -2,9 +2,6 @@
 
 #include "debias/results/statistics.h"
 #include "tests/report/reports.h"
-#include <cmath>
-#include <gtest/gtest.h>
-#include <limits>
 
 namespace debias::seed_interval_test {
 

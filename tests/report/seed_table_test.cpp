@@ -2,14 +2,8 @@
 #include "debias/report/tables/seed_table.h"
 
 #include "debias/report/sections/comparison_section.h"
-#include "debias/report/sections/run_report.h"
 #include "debias/report/tables/seed_table_text.h"
 #include "debias/report/tables/table_differences.h"
-#include "tests/report/reading_program.h"
-#include "tests/report/run_fixture.h"
-#include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include "tests/report/seed_table_fixture.h"
 
 namespace debias::seed_table_test {

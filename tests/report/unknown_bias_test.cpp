@@ -1,9 +1,5 @@
 // Reports of runs without bias labels, and of terms that took no part.
 #include "debias/report/run_column.h"
-#include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include "debias/report/sections/missing_parts.h"
 #include "tests/report/reports.h"
 

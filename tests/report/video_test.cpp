@@ -1,7 +1,5 @@
 // Videos of agents: what is kept of an episode, and what a page shows of it.
 #include "debias/results/run_files.h"
-#include <filesystem>
-#include <gmock/gmock.h>
 #include "tests/report/reports.h"
 
 namespace debias::video_test {

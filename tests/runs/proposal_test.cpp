@@ -2,11 +2,6 @@
 #include "debias/runs/proposal.h"
 
 #include "debias/image/image_encode.h"
-#include <filesystem>
-#include <fmt/format.h>
-#include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"
 #include "tests/runs/trained_run.h"

@@ -2,10 +2,6 @@
 #include "debias/runs/sweep_check.h"
 
 #include "debias/core/error.h"
-#include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <set>
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runs/sweep_runner.h"
 #include "tests/runs/trained_run.h"
