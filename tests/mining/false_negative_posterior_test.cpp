@@ -1,6 +1,7 @@
 // The posterior against the mixture it was drawn from, and the densities it is made of.
 #include "debias/mining/false_negative_posterior.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -56,7 +57,7 @@ TEST(FalseNegativePosterior, NeverFallsAndStaysInTheUnitInterval) {
 TEST(FalseNegativePosterior, RejectsAPriorOutsideOfTheUnitIntervalAndFewViews) {
   const Mixture mixture;
   for (const double tau : {0.0, 1.0, std::nan("")}) {
-    EXPECT_NE(usage_error_of([&] { FalseNegativePosterior::from_mixture(mixture.random, 10, tau); }).find("tau_plus"), std::string::npos);
+    EXPECT_THAT(usage_error_of([&] { FalseNegativePosterior::from_mixture(mixture.random, 10, tau); }), testing::HasSubstr("tau_plus"));
   }
   CosineCounts few;
   for (int i = 0; i < 49; ++i) few.add(0.5);
