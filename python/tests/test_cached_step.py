@@ -1,6 +1,8 @@
 """CachedStep against the step of the whole batch."""
 
+import collections
 import copy
+import types
 
 import pytest
 import torch
@@ -157,7 +159,117 @@ def test_parameters_that_share_a_gradient_keep_their_own():
         torch.testing.assert_close(other.grad, one.grad.to(other.grad.dtype))
 
 
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("sizes", [(22, 22), (22, 5), (5, 22)])
+def test_autocast_keeps_the_gradients(sizes, inside):
+    """In torch before 2.15, weights that autocast has cast without a graph are used again where one is needed."""
+    whole, cached = encoder().float(), encoder().float()
+    x, y = (one[:size].float() for one, size in zip(inputs(), sizes))
+    loss = lambda a, b: a.float().square().mean() + (b.float() - 1).square().mean()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss(whole(x), whole(y)).backward()
+        value = debias.CachedStep(cached, loss, chunk=6)(x, y)
+        after = torch.autograd.grad(cached(x).float().sum(), list(cached.parameters()))
+        if inside:
+            value.backward()
+    if not inside:
+        value.backward()
+    assert all(one.abs().sum() > 0 for one in after)
+    for got, want in zip(cached.parameters(), whole.parameters()):
+        torch.testing.assert_close(got.grad, want.grad, rtol=2e-2, atol=2e-3)
+
+
+def test_a_step_without_autocast_is_repeated_without_it():
+    model, types_seen = encoder().float(), set()
+    model.register_forward_hook(lambda module, given, rows: types_seen.add(rows.dtype))
+    value = debias.CachedStep(model, lambda a: a.square().mean(), chunk=6)(inputs()[0].float())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value.backward()
+    assert types_seen == {torch.float32}
+
+
+class OfKeys(torch.nn.Module):
+    """An encoder of dicts, as those of texts are."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.seen = encoder(), []
+
+    def forward(self, given):
+        self.seen.append(type(given))
+        if isinstance(given, tuple):
+            x, (mask, words) = given.x, given.more
+        else:
+            x, mask, words = given["x"], given["more"]["mask"], given["more"]["words"]
+            assert given["scale"] == 2 and given["nothing"] is None and given["one"].shape == ()
+        assert len(x) == len(mask) == len(words) and all(word == f"w{int(one)}" for word, one in zip(words, mask[:, 0]))
+        return self.inner(x * mask[:, 1:])
+
+
+Pair = collections.namedtuple("Pair", "x more")
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict, collections.UserDict, types.MappingProxyType])
+def test_dicts_are_split_key_by_key(kind):
+    x = inputs(1)[0]
+    mask = torch.stack([torch.arange(22.0), torch.arange(22) % 2], 1).double()
+    words = [f"w{i}" for i in range(22)]
+    given = kind({"x": x, "more": {"mask": mask, "words": words}, "scale": 2, "nothing": None, "one": torch.tensor(3.0)})
+    whole, cached = OfKeys(), OfKeys()
+    debias.SupConLoss()(whole(given), labels=LABELS).backward()
+    debias.CachedStep(cached, debias.SupConLoss(), chunk=5)(given, labels=LABELS).backward()
+    assert set(cached.seen) == {dict if kind is types.MappingProxyType else kind} and len(cached.seen) == 10
+    assert len(given["x"]) == 22
+    pair = OfKeys()
+    debias.CachedStep(pair, debias.SupConLoss(), chunk=5)(Pair(x, (mask, words)), labels=LABELS).backward()
+    for step in (cached, pair):
+        for got, want in zip(step.parameters(), whole.parameters()):
+            torch.testing.assert_close(got.grad, want.grad, rtol=1e-6, atol=1e-10)
+
+
+def test_the_encodings_of_a_tokenizer_are_split():
+    encodings = pytest.importorskip("transformers").BatchEncoding
+
+    class Texts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = torch.nn.Embedding(9, 5)
+
+        def forward(self, given):
+            assert isinstance(given, encodings) and given.input_ids.shape == given["attention_mask"].shape
+            return (self.words(given.input_ids) * given.attention_mask[..., None]).sum(1)
+
+    given = encodings({"input_ids": torch.arange(66).view(22, 3) % 9, "attention_mask": torch.ones(22, 3)})
+    model = Texts()
+    expected = torch.autograd.grad(debias.SupConLoss()(model(given), labels=LABELS), model.words.weight)[0]
+    debias.CachedStep(model, debias.SupConLoss(), chunk=4)(given, labels=LABELS).backward()
+    torch.testing.assert_close(model.words.weight.grad, expected, rtol=1e-4, atol=1e-6)
+
+
+class FullyShardedDataParallel(torch.nn.Sequential):
+    """In the place of the wrapper, which needs a process group."""
+
+
+def ddp_inside(wrap):
+    made = torch.nn.parallel.DistributedDataParallel.__new__(torch.nn.parallel.DistributedDataParallel)
+    torch.nn.Module.__init__(made)
+    made.module = encoder()
+    return wrap(made)
+
+
+KEYS = lambda **given: {"x": torch.ones(22, 6), **given}
+
+
 @pytest.mark.parametrize("make, error, words", [
+    (lambda: debias.CachedStep(OfKeys(), debias.SupConLoss())(KEYS(y=torch.ones(21))), ValueError,
+     r"input 0\['y'\]: expected 22 samples as in \['x'\], got 21"),
+    (lambda: debias.CachedStep(OfKeys(), debias.SupConLoss())(KEYS(y={"z": ["a"]})), ValueError, r"input 0\['y'\]\['z'\]: expected 22 samples"),
+    (lambda: debias.CachedStep(OfKeys(), debias.SupConLoss())(KEYS(y=torch.ones(22, requires_grad=True))), ValueError, r"\['y'\]: .*no gradient"),
+    (lambda: debias.CachedStep(OfKeys(), debias.SupConLoss())({}), TypeError, "got dict; or a dict of such tensors"),
+    (lambda: debias.CachedStep(FullyShardedDataParallel(encoder()), debias.SupConLoss()), TypeError, "got FullyShardedDataParallel, which shards"),
+    (lambda: debias.CachedStep(torch.nn.Sequential(FullyShardedDataParallel(encoder())), debias.SupConLoss()), TypeError, "DataParallel at '0'"),
+    (lambda: debias.CachedStep(ddp_inside(torch.nn.Sequential), debias.SupConLoss()), TypeError, "around the whole encoder, got it within at '0'"),
+    (lambda: debias.CachedStep(ddp_inside(torch.compile), debias.SupConLoss()), TypeError, "got it within at '_orig_mod'; give Distributed"),
     (lambda: debias.CachedStep(lambda x: x, debias.SupConLoss()), TypeError, "encode: expected a torch.nn.Module or a method of one, got function"),
     (lambda: debias.CachedStep(encoder(), debias.SupConLoss(), chunk=0), ValueError, "chunk: expected a number of samples, at least 1, got 0"),
     (lambda: debias.CachedStep(encoder(), "supcon"), TypeError, "loss: expected a module or a function, got str"),
