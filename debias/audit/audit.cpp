@@ -143,7 +143,8 @@ double least_effect(const Property& property, const RowGroups& groups) {
   constexpr double kGuessed = 0.5, kMuchJoined = 0.2;
   const bool guessed = groups.from == "near-copies" && groups.joined_share() > kMuchJoined;
   const bool by_group = property.kind == PropertyKind::kFile || property.kind == PropertyKind::kColumn ||
-                        property.kind == PropertyKind::kEdge || property.kind == PropertyKind::kScene;
+                        property.kind == PropertyKind::kEdge || property.kind == PropertyKind::kScene ||
+                        property.kind == PropertyKind::kDetail;
   return guessed && by_group ? std::max(kGuessed, property.least_effect) : property.least_effect;
 }
 

@@ -4,8 +4,8 @@
 // weighs 1. A property is a
 //   shortcut  if p <= 0.01 and its effect J* >= 0.30, or if it is present on 10 % of a class and 8 times rarer elsewhere, in 8 groups
 //   look      if p <= 0.05 and J* >= 0.15: it may be what the classes are about; at most five are named, and none is an alarm
-// Descriptions of whole images need J* >= 0.60, and only those that content affects little can be shortcuts. Where groups are a guess
-// from near-copies that joins a fifth of the rows, facts, columns, edges and backgrounds need J* >= 0.50.
+// Descriptions of whole images need J* >= 0.30 to 0.60, and only those that content affects little can be shortcuts. Where groups are a guess
+// from near-copies that joins a fifth of the rows, facts, columns, edges, backgrounds and details need J* >= 0.50.
 // Shortcuts are ordered by kind (facts and columns; edges, backgrounds and marks; details; descriptions) and effect. One that adds nothing
 // within the values of an earlier one (p > 0.05 if labels are permuted within them) is listed with it.
 #pragma once

@@ -161,22 +161,22 @@ std::vector<SmallPoint<kDimensions>> cluster_centres(const std::vector<SmallPoin
 
 constexpr double kNever = 2;
 
-// Effect from which it is a shortcut: content affects the first ones little, those of detail more.
+// Effect from which it is a shortcut. Content affects these little: in clean folders of photographs, products and X-rays their effects stayed
+// a tenth below.
 double least_effect_of(GlobalProperty property) {
-  return property == GlobalProperty::kSharpness || property == GlobalProperty::kNoise || property == GlobalProperty::kBlockiness ? 0.6
-                                                                                                                                 : kNever;
+  if (property == GlobalProperty::kNoise) return 0.6;
+  return property == GlobalProperty::kSharpness || property == GlobalProperty::kBlockiness ? 0.5 : kNever;
 }
 
 double least_effect_of(TextureProperty property) {
   switch (property) {
-    case TextureProperty::kLevelUse:
-    case TextureProperty::kFringes:
     case TextureProperty::kStripes:
+      return 0.3;
+    case TextureProperty::kLevelUse:
     case TextureProperty::kShading:
+      return 0.5;
+    case TextureProperty::kFringes:
       return 0.6;
-    case TextureProperty::kFrequencies:
-    case TextureProperty::kStepPairs:
-      return 0.75;
     default:
       return kNever;
   }

@@ -49,7 +49,7 @@ std::vector<MeasuredProperty> mark_properties(const PictureRows& rows);
 std::vector<MeasuredProperty> detail_properties(const PictureRows& rows);
 
 // Compression, noise, sharpness, tones ...: bins of a number, or clusters of many. Those that content affects little may be shortcuts if
-// their effect is at least 0.6.
+// their effect is at least 0.3 to 0.6.
 // k-means clusters of the first principal components. `values` [rows, dimensions].
 MeasuredProperty cluster_property(std::string name, PropertyKind kind, const std::vector<float>& values, int64_t rows, int64_t clusters,
                                   uint64_t seed);

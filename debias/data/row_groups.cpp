@@ -14,6 +14,7 @@ namespace debias {
 namespace {
 
 constexpr int64_t kSecondsOfRun = 60;
+constexpr double kLeastInRuns = 0.05;  // of the rows
 constexpr double kLargestGroup = 0.2;  // of the rows in one group that was not named
 
 class UnionFind {
@@ -46,8 +47,8 @@ std::vector<int64_t> sizes_of(const RowGroups& groups) {
   return sizes;
 }
 
-std::optional<RowGroups> if_plausible(RowGroups groups) {
-  if (!groups.joins_rows()) return std::nullopt;
+std::optional<RowGroups> if_plausible(RowGroups groups, double least_joined) {
+  if (!groups.joins_rows() || groups.joined_share() < least_joined) return std::nullopt;
   const std::vector<int64_t> sizes = sizes_of(groups);
   if (static_cast<double>(std::ranges::max(sizes)) > kLargestGroup * static_cast<double>(groups.of_row.size())) return std::nullopt;
   return groups;
@@ -129,7 +130,7 @@ std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>>
     const auto [next_camera, next_time] = key(order[i]);
     if (camera == next_camera && next_time - time <= kSecondsOfRun) joined.join(order[i - 1], order[i]);
   }
-  return if_plausible(joined.groups("times"));
+  return if_plausible(joined.groups("times"), kLeastInRuns);
 }
 
 bool names_groups(std::span<const std::string> values, std::span<const int32_t> labels, int32_t classes) {
@@ -190,7 +191,7 @@ std::optional<RowGroups> groups_of_near_copies(const std::vector<LikenessVector>
         for (const auto& [i, j] : found) joined.join(i, j);
       },
       [](int64_t) {});
-  return if_plausible(joined.groups("near-copies"));
+  return if_plausible(joined.groups("near-copies"), 0);
 }
 
 }  // namespace debias

@@ -30,7 +30,7 @@ RowGroups single_rows(int64_t rows);
 // Equal values are one group, of several columns where all are equal; a row with an empty value is its own.
 RowGroups groups_of_values(const std::vector<std::span<const std::string>>& columns);
 
-// `times` in seconds; a row without a time is its own group. Nothing where fewer than half of the rows have one, where nothing is joined,
+// `times` in seconds; a row without a time is its own group. Nothing where fewer than half of the rows have one, where less than a twentieth is joined,
 // or where a fifth of the rows are one run, as after a conversion of all files.
 std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>> times, std::span<const std::string> cameras);
 
