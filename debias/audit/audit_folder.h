@@ -37,7 +37,7 @@ struct AuditFolder {
   std::vector<std::string> notes;  // one line each: what was left out and why
 };
 
-// Labels come from the CSV's column `label` if it has one (column_values.h), else from the class folders. Images without a label or a row,
+// Labels come from the CSV's column `label` if it has one (table_column.h), else from the class folders. Images without a label or a row,
 // and rows without a file, are counted in notes. A CSV with a column `split` selects the rows of
 // `split` ("train" if that is empty). Throws the data errors of find_layout, image_folder and rows_of_images, a data error if no image has
 // a row, and a usage error for a column that the CSV does not have.

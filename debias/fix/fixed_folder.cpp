@@ -187,7 +187,8 @@ nlohmann::ordered_json to_json(const FixedOutcome& outcome) {
   json["seconds"] = outcome.seconds;
   json["chosen"] = {{"C", result.choice.C}};
   if (result.choice.erases()) json["chosen"]["shrinkage"] = enum_name(result.choice.shrinkage);
-  json["notes"] = result.notes;
+  json["notes"] = outcome.table.remarks;
+  for (const std::string& note : result.notes) json["notes"].push_back(note);
   for (const std::string& note : outcome.evaluations.notes) json["notes"].push_back(note);
   return json;
 }

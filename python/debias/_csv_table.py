@@ -288,7 +288,7 @@ def note_on_repeated(table: CsvTable, repeated: Sequence[int]) -> str:
            f"{'it is' if one else 'the first'} in line {table.lines[repeated[0]]}"
 
 
-_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "their folder", "ending": "their ending"}
+_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "folder", "ending": "ending"}
 
 
 def _changed(name: str, change: str) -> str:

@@ -346,7 +346,7 @@ def test_the_column_that_holds_the_names_is_found(files, title):
     assert table.labels == ["bee", "cow", "ant"] and table.columns == {"id": [8, 9, 7]} or table.columns == {}
     assert said == [f"column '{title}' names the vectors" if title else "the column without a title names the vectors",
                     "1 name of a row differs in case from what it names, such as 'X/b.png' for 'x/b.png'; it is joined",
-                    "1 name of a row differs in their ending from what it names, such as 'a' for 'x/a.png'; it is joined"]
+                    "1 name of a row differs in ending from what it names, such as 'a' for 'x/a.png'; it is joined"]
 
 
 def test_rows_in_the_order_of_the_vectors_are_said_to_be(files):

@@ -54,11 +54,11 @@ const char* name_change(NameChange change) {
     case NameChange::kCase:
       return "case";
     case NameChange::kFolder:
-      return "their folder";
+      return "folder";
     case NameChange::kEnding:
       break;
   }
-  return "their ending";
+  return "ending";
 }
 
 struct ChangedNames {

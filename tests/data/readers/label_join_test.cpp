@@ -188,9 +188,9 @@ TEST_F(LabelJoin, NamesThatDifferInFormCaseFolderOrEndingAreJoinedAndSaid) {
   EXPECT_THAT(labels(*data), ElementsAre(1, 0, 1));
   const auto& remarks = data->info().columns.remarks;
   ASSERT_EQ(remarks.size(), 3u);
-  EXPECT_THAT(remarks[0], HasSubstr("l.csv: 2 names of rows differ in their folder from what they name, such as 'cafe\xcc\x81/0.png' for "
+  EXPECT_THAT(remarks[0], HasSubstr("l.csv: 2 names of rows differ in folder from what they name, such as 'cafe\xcc\x81/0.png' for "
                                     "'train/caf\xc3\xa9/0.png'; they are joined"));
-  EXPECT_THAT(remarks[1], HasSubstr("their ending from what they name, such as '1' for 'train/x/1.png'"));
+  EXPECT_THAT(remarks[1], HasSubstr("ending from what they name, such as '1' for 'train/x/1.png'"));
   EXPECT_THAT(message("path,label\ncafe\xcc\x81/0.png,1\n1,0\n2,1\n4,0\n"), HasSubstr("line 5: no image 4 in"));
 }
 
@@ -201,7 +201,7 @@ TEST_F(LabelJoin, TheColumnThatNamesTheImagesIsFoundAndSaid) {
   EXPECT_EQ(data->info().columns.read, (std::vector<std::string>{"image_id", "label"}));
   EXPECT_THAT(data->info().columns.remarks,
               ElementsAre(HasSubstr("semicolons separate the fields"), HasSubstr("column 'Unnamed: 0' numbers the rows and is left out"),
-                          HasSubstr("column 'image_id' names the images"), HasSubstr("3 names of rows differ in their ending")));
+                          HasSubstr("column 'image_id' names the images"), HasSubstr("3 names of rows differ in ending")));
 }
 
 TEST_F(LabelJoin, TwoFoldersOfOneNameInTwoUnicodeFormsAreOneClass) {
