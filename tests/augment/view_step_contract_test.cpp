@@ -107,7 +107,7 @@ TEST_P(ViewStepContract, ConfigMakesTheSameStep) {
 
 TEST_P(ViewStepContract, UnknownOptionsAreRefused) {
   EXPECT_THROW(entry().make(parse_yaml("{no_such_option: 1}", "r.yaml")), Error);
-  EXPECT_EQ(entry().options.empty(), converts_colours());
+  EXPECT_EQ(entry().options.empty, converts_colours());
   EXPECT_FALSE(entry().summary.empty());
 }
 

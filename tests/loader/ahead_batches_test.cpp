@@ -20,7 +20,7 @@ constexpr int64_t kImages = 20;  // five batches of four
 
 std::unique_ptr<Loader> loader_of(const std::shared_ptr<FakeDataset>& data, int64_t workers = 0) {
   return std::make_unique<Loader>(data, views("sim32"), std::make_shared<ShuffledSampler>(kImages),
-                                  LoaderOptions().batch_size(4).views(2).seed(5).workers(workers).prefetch(1));
+                                  LoaderOptions{.batch_size = 4, .views = 2, .workers = workers, .prefetch = 1, .seed = 5});
 }
 
 // Writes down what it is asked for.
@@ -85,7 +85,7 @@ TEST(AheadBatches, FailWhereTheSourceDoes) {
   const auto data = std::make_shared<FakeDataset>(kImages);
   data->break_image(9);
   auto loader = std::make_unique<Loader>(data, views("sim32"), std::make_shared<SequentialSampler>(kImages),
-                                         LoaderOptions().batch_size(4).views(2).workers(0));
+                                         LoaderOptions{.batch_size = 4, .views = 2, .workers = 0});
   AheadBatches ahead(std::move(loader), transfer_to(c10::Device(c10::kCPU)));
   ahead.start(0);
   EXPECT_EQ(ahead.next()->number, 0);

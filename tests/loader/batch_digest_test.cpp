@@ -17,7 +17,7 @@ class Stream {
  public:
   Stream(int64_t workers, int64_t prefetch)
       : loader_(std::make_shared<FakeDataset>(kImages), views("sim32"), std::make_shared<ShuffledSampler>(kImages),
-                LoaderOptions().batch_size(8).views(2).seed(11).noise(0.3).workers(workers).prefetch(prefetch)) {}
+                LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .prefetch = prefetch, .seed = 11, .noise = 0.3}) {}
 
   // Goes on to hash the batches `first` to `last` - 1, counted over the epochs.
   void hash(int64_t first, int64_t last, Sha256& digest) {

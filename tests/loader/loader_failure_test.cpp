@@ -10,7 +10,7 @@ namespace loader_failure_test {
 
 using testing::HasSubstr;
 
-LoaderOptions with_workers(int64_t workers) { return LoaderOptions().batch_size(4).views(2).workers(workers).prefetch(2); }
+LoaderOptions with_workers(int64_t workers) { return LoaderOptions{.batch_size = 4, .views = 2, .workers = workers, .prefetch = 2}; }
 
 class LoaderFailure : public testing::TestWithParam<int64_t> {};
 

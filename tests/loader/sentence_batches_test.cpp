@@ -16,7 +16,7 @@ struct Made {
     write_small_corpus(folder.path());
     if (!last_book.empty()) std::ofstream(folder / "books/9.txt") << last_book;
     sentences =
-        std::make_shared<Sentences>(SentencesOptions::table().read(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
+        std::make_shared<Sentences>(options_from<SentencesOptions>(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
   }
   TemporaryFolder folder;
   std::shared_ptr<const Sentences> sentences;
@@ -31,22 +31,22 @@ std::vector<std::vector<int64_t>> epoch_of(SentenceBatches& batches, int64_t epo
 
 TEST(SentenceBatches, AreConsecutiveSentencesOfOneBook) {
   const Made made;
-  SentenceBatches batches(made.sentences, SentenceBatchOptions().batch_size(16).order(BatchOrder::kSequential));
+  SentenceBatches batches(made.sentences, SentenceBatchOptions{.batch_size = 16, .order = BatchOrder::kSequential});
   EXPECT_EQ(batches.batches_per_epoch(), 3 * 2);  // 40 = 16 + 16 + 8
   const auto all = epoch_of(batches, 0);
   for (size_t k = 0; k < all.size(); ++k) {
     const int64_t first = static_cast<int64_t>(k / 2) * 40 + static_cast<int64_t>(k % 2) * 16;
     for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(all[k][static_cast<size_t>(i)], first + i);
   }
-  SentenceBatches whole(made.sentences, SentenceBatchOptions().batch_size(16).drop_last(false));
+  SentenceBatches whole(made.sentences, SentenceBatchOptions{.batch_size = 16, .drop_last = false});
   EXPECT_EQ(whole.batches_per_epoch(), 3 * 3);
-  SentenceBatches pieces(made.sentences, SentenceBatchOptions().batch_size(19).drop_last(false));
+  SentenceBatches pieces(made.sentences, SentenceBatchOptions{.batch_size = 19, .drop_last = false});
   EXPECT_EQ(pieces.batches_per_epoch(), 3 * 2);  // of 40 = 19 + 19 + 2 the two have no third
 }
 
 TEST(SentenceBatches, AreDrawnFromEpochAndSeed) {
   const Made made;
-  const auto options = SentenceBatchOptions().batch_size(5).seed(3);
+  const auto options = SentenceBatchOptions{.batch_size = 5, .seed = 3};
   SentenceBatches batches(made.sentences, options), again(made.sentences, options);
   const auto first = epoch_of(batches, 0), second = epoch_of(batches, 1);
   EXPECT_NE(first, second);
@@ -57,7 +57,7 @@ TEST(SentenceBatches, AreDrawnFromEpochAndSeed) {
 
 TEST(SentenceBatches, PadWordsAndShareRows) {
   const Made made;
-  const auto options = SentenceBatchOptions().batch_size(7).order(BatchOrder::kSequential);
+  const auto options = SentenceBatchOptions{.batch_size = 7, .order = BatchOrder::kSequential};
   SentenceBatches whole(made.sentences, options);
   whole.start(0);
   const Batch all = *whole.next();
@@ -66,7 +66,10 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
   EXPECT_EQ(words[0].ge(0).sum().item<int64_t>(), 4);
   EXPECT_EQ(words[3].ge(0).sum().item<int64_t>(), 7);
   for (int64_t rank = 0; rank < 2; ++rank) {
-    SentenceBatches part(made.sentences, SentenceBatchOptions(options).rank(rank).ranks(2));
+    auto own_rows = options;
+    own_rows.rank = rank;
+    own_rows.ranks = 2;
+    SentenceBatches part(made.sentences, own_rows);
     part.start(0);
     const Batch* own = part.next();
     EXPECT_EQ(own->ids, all.ids);
@@ -78,13 +81,13 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
 }
 
 TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
-  EXPECT_TRUE(SentenceBatches(Made().sentences, SentenceBatchOptions().batch_size(40)).notes().empty());
+  EXPECT_TRUE(SentenceBatches(Made().sentences, SentenceBatchOptions{.batch_size = 40}).notes().empty());
   const Made made("W1 w2.\n\nW3 w4.\n");
-  const auto whole = SentenceBatchOptions().batch_size(16);
+  const auto whole = SentenceBatchOptions{.batch_size = 16};
   EXPECT_THAT(SentenceBatches(made.sentences, whole).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 16 sentences, and none of their 2 is read: 9.txt; a smaller "
                                    "batch_size or drop_last: false reads them"));
-  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions(whole).drop_last(false)).notes(),
+  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions{.batch_size = 16, .drop_last = false}).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 3 sentences, and none of their 2 is read: 9.txt"));
   EXPECT_EQ(short_books(*made.sentences, 41),
             "4 of 4 books have fewer than 41 sentences, and none of their 122 is read: 0.txt, 1.txt, 2.txt, ...");
@@ -93,7 +96,7 @@ TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
 TEST(SentenceBatches, RefuseBatchesWithoutNeighbours) {
   const Made made;
   const auto refusal = [&](int64_t batch) {
-    return usage_error_of([&] { SentenceBatches(made.sentences, SentenceBatchOptions().batch_size(batch)); });
+    return usage_error_of([&] { SentenceBatches(made.sentences, SentenceBatchOptions{.batch_size = batch}); });
   };
   EXPECT_THAT(refusal(2), testing::HasSubstr("batch_size 2: a sentence needs its neighbours"));
   EXPECT_THAT(refusal(41), testing::HasSubstr("batch_size 41: no book has as many sentences, the longest has 40"));

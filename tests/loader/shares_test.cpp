@@ -11,7 +11,14 @@ namespace shares_test {
 constexpr int64_t kImages = 29;  // the last batch of 8 has 5
 
 LoaderOptions options_of(int64_t rank, int64_t ranks, int64_t workers) {
-  return LoaderOptions().batch_size(8).views(2).seed(11).noise(0.3).workers(workers).on_error(OnError::kSubstitute).rank(rank).ranks(ranks);
+  return LoaderOptions{.batch_size = 8,
+                       .views = 2,
+                       .workers = workers,
+                       .seed = 11,
+                       .noise = 0.3,
+                       .on_error = OnError::kSubstitute,
+                       .rank = rank,
+                       .ranks = ranks};
 }
 
 std::unique_ptr<Loader> loader_of(int64_t rank, int64_t ranks, int64_t workers) {

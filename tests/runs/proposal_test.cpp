@@ -1,12 +1,12 @@
 // The two recipes of a folder of images: their names, what differs between them, and what is rejected.
 #include "debias/runs/proposal.h"
 
-#include "debias/image/image_encode.h"
-#include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <filesystem>
+#include <functional>
+#include "debias/image/image_encode.h"
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"
 #include "tests/runs/trained_run.h"
@@ -66,7 +66,7 @@ TEST_F(Proposal, TrainsInBfloat16OnAGpu) {
   for (const bool on_gpu : {false, true}) {
     proposal.on_gpu = on_gpu;
     const std::string text = proposed_recipe(found, proposed_networks().front(), proposal, ProposedPart::kCorrected);
-    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision(), on_gpu ? Precision::kBf16 : Precision::kFp32);
+    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision, on_gpu ? Precision::kBf16 : Precision::kFp32);
   }
 }
 
