@@ -1,6 +1,11 @@
 // The two recipes of a folder of images: their names, what differs between them, and what is rejected.
 #include "debias/runs/proposal.h"
 
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include "debias/image/image_encode.h"
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"
@@ -61,7 +66,7 @@ TEST_F(Proposal, TrainsInBfloat16OnAGpu) {
   for (const bool on_gpu : {false, true}) {
     proposal.on_gpu = on_gpu;
     const std::string text = proposed_recipe(found, proposed_networks().front(), proposal, ProposedPart::kCorrected);
-    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision(), on_gpu ? Precision::kBf16 : Precision::kFp32);
+    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision, on_gpu ? Precision::kBf16 : Precision::kFp32);
   }
 }
 
