@@ -201,7 +201,7 @@ std::optional<Config> vit_small_section(const WeightShapes& shapes) {
     const bool scaled = shapes.contains("blocks.0.ls1.gamma");  // DINOv2
     if (scaled || side < 1 || position_count(side * kVitPatch) != table->second[1] || !block(kVitDepth - 1) || block(kVitDepth)) continue;
     Config section = Config::map({{"name", Config::string("vit_small")}});
-    if (side * kVitPatch != VitSmallOptions().size) section.set("size", Config::integer(side * kVitPatch));
+    if (side * kVitPatch != VitSmallOptions{}.size) section.set("size", Config::integer(side * kVitPatch));
     return section;
   }
   return std::nullopt;

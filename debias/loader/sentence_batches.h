@@ -24,7 +24,6 @@ struct SentenceBatchOptions {
   uint64_t seed = 1;
   int64_t rank = 0;  // has the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
   int64_t ranks = 1;
-  ;
 };
 
 // Inputs: "words" int64 [1, B, T], each row word ids and then -1, T the longest sentence of the batch.

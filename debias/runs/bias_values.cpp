@@ -68,7 +68,7 @@ EvaluatedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
 std::vector<std::pair<std::string, ChosenData>> other_sets(const EvaluatedData& data) {
   std::vector<std::pair<std::string, ChosenData>> others;
   const auto* own = data.train.as<ImageFolderOptions>();
-  if (own == nullptr || own->root.empty() || own->split != ImageFolderOptions().split) return others;
+  if (own == nullptr || own->root.empty() || own->split != ImageFolderOptions{}.split) return others;
   const auto add = [&](const std::string& split, int64_t hold_out) {
     const bool is_read = std::ranges::any_of(data.sets(), [&](const auto& set) {
       const auto* options = set.second->template as<ImageFolderOptions>();

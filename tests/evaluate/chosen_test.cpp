@@ -49,7 +49,7 @@ TEST(ChosenProtocols, AnAliasNamesTheSameProtocolAndStaysAsWritten) {
 
 TEST(ChosenProtocols, OneThatIsNotWrittenHasItsDefaults) {
   const ChosenProtocol knn = ChosenProtocols().of("knn");
-  EXPECT_EQ(knn.as<KnnOptions>().examples, KnnOptions().examples);
+  EXPECT_EQ(knn.as<KnnOptions>().examples, KnnOptions{}.examples);
   EXPECT_TRUE(knn.section.entries().empty());
   EXPECT_EQ(usage_error_of([] { ChosenProtocols().of("kn"); }), "unknown protocol 'kn'; did you mean 'knn'?");
 }

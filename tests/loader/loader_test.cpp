@@ -264,7 +264,7 @@ TEST(Loader, OptionsOutOfRangeAreRefused) {
 
 // Failures surface for the batch they belong to, and nothing hangs.
 
-LoaderOptions with_workers(int64_t workers) { return LoaderOptions().batch_size(4).views(2).workers(workers).prefetch(2); }
+LoaderOptions with_workers(int64_t workers) { return LoaderOptions{.batch_size = 4, .views = 2, .workers = workers, .prefetch = 2}; }
 
 class LoaderFailure : public testing::TestWithParam<int64_t> {};
 

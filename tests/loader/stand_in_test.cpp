@@ -221,7 +221,7 @@ std::vector<std::vector<int64_t>> shown_images(const std::shared_ptr<FakeDataset
   data->make_flat();
   const std::string identity = "{preset: none, normalize: {mean: [0], std: [1]}}";
   Loader loader(data, views(identity), std::make_shared<SequentialSampler>(data->size()),
-                LoaderOptions().batch_size(data->size()).views(3).workers(workers).noise(noise));
+                LoaderOptions{.batch_size = data->size(), .views = 3, .workers = workers, .noise = noise});
   loader.start(epoch);
   const Batch* batch = loader.next();
   std::vector<std::vector<int64_t>> shown(3);

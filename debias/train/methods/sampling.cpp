@@ -29,7 +29,7 @@ struct WeightedOptions {
     o("oversample_conflicting", oversample_conflicting, Range::at_least_or_inf(1),
       "maximum ratio of two samples' weights, with by: group; inf: no limit");
     o.check([this](const std::string& what) {
-      if (by == DrawBy::kGroup || oversample_conflicting == WeightedOptions().oversample_conflicting) return;
+      if (by == DrawBy::kGroup || oversample_conflicting == WeightedOptions{}.oversample_conflicting) return;
       throw usage_error("{}: oversample_conflicting limits what by: group draws, and it is by: class; leave one out", what);
     });
   }

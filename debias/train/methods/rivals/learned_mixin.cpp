@@ -76,7 +76,7 @@ void check_learned_mixin(const Recipe& recipe, const SampleTable& dataset) {
   const auto& options = recipe.method.as<LearnedMixinOptions>();
   require_bias_branch(recipe, dataset, kLearnedMixinName, options.bias);
   if (options.bias == BiasBranch::kLabels) {
-    if (options.pretrain == LearnedMixinOptions().pretrain) return;  // a resolved recipe has it
+    if (options.pretrain == LearnedMixinOptions{}.pretrain) return;  // a resolved recipe has it
     throw usage_error(
         "{}method 'learned_mixin': pretrain is of a biased network, and bias labels are counted; leave it out, or write bias: "
         "network",
