@@ -65,7 +65,10 @@ void time_update(const std::vector<int64_t>& sizes) {
   recipe.positives = 1;
   recipe.objective_options = find_entry(objective_registry(), "debiased_negatives", "objective")
                                  .read(parse_yaml("{temperature: 1, clamp: positive}", "timer"), {});
-  recipe.agent.batch_size(sizes[0]).crop(sizes[1]).filters(sizes[2]).hidden(sizes[3]);
+  recipe.agent.batch_size = sizes[0];
+  recipe.agent.crop = sizes[1];
+  recipe.agent.filters = sizes[2];
+  recipe.agent.hidden = sizes[3];
   Agent agent = make_agent(recipe, 1);
   const int64_t rows = sizes[0];
   const auto pictures = [&] { return at::randint(0, 256, {rows, 9, sizes[1], sizes[1]}, at::kByte); };

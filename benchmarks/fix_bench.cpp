@@ -33,7 +33,7 @@ void fix_features(benchmark::State& state) {
   const auto [name, method] = EnumNames<FixMethod>::values[static_cast<size_t>(state.range(0))];
   const FeatureTable table = features().open();
   FixResult result;
-  for (auto _ : state) result = fix(table, FixOptions().method(method), Progress::silent());
+  for (auto _ : state) result = fix(table, FixOptions{.method = method}, Progress::silent());
   if (result.changed && conflicting_accuracy(table, result, result.after) <= conflicting_accuracy(table, result, result.before)) {
     state.SkipWithError("the correction does not help");
   }

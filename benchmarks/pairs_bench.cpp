@@ -22,7 +22,7 @@ at::Tensor clustered_rows(int64_t n) {
 void mine_pairs(benchmark::State& state) {
   const at::Tensor unit = clustered_rows(state.range(0));
   for (auto _ : state) {
-    const PairRanking ranking(unit, {}, MiningOptions().temperature(0.07), Progress::silent());
+    const PairRanking ranking(unit, {}, MiningOptions{.temperature = 0.07}, Progress::silent());
     if (ranking.pairs().size() < kTop) state.SkipWithError("too few pairs");
     benchmark::DoNotOptimize(ranking.pairs().data());
   }

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.hold(hundred ? 1 : 0, fuzz::repeated(rest, length));
   fuzz::refused_only_as(ErrorKind::kData, [&] {
     CifarOptions options;
-    options.root(folder.path()).split(Split::kTest);
+    options.root = folder.path();
+    options.split = Split::kTest;
     const auto cifar = hundred ? make_cifar100(options) : make_cifar10(options);
     fuzz::require(cifar->size() == length / (hundred ? 3074 : 3073), "every record is an image");
     for (int64_t i = 0; i < cifar->size(); ++i) {

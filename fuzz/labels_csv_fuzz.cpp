@@ -47,7 +47,7 @@ void read(const LabelColumns& columns) {
     require_known(row.bias, labels.bias.names);
     fuzz::require(!row.path.empty() && row.line > 1, "a row has its path and its line");
   }
-  lay_upon_images({.root = "/r", .prefix = "train/", .csv = columns.file()}, labels);
+  lay_upon_images({.root = "/r", .prefix = "train/", .csv = columns.file}, labels);
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ void read(const LabelColumns& columns) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static fuzz::MemoryFile file;
   file.hold({data, size});
-  fuzz::refused_only_as(ErrorKind::kData, [&] { read(LabelColumns().file(file.path())); });
-  fuzz::refused_only_as(ErrorKind::kData, [&] { read(LabelColumns().file(file.path()).path("image").label("species").bias("place")); });
+  fuzz::refused_only_as(ErrorKind::kData, [&] { read(LabelColumns{.file = file.path()}); });
+  fuzz::refused_only_as(ErrorKind::kData,
+                        [&] { read(LabelColumns{.file = file.path(), .path = "image", .label = "species", .bias = "place"}); });
   return 0;
 }

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.hold(1, fuzz::take(rest, labels));
   folder.hold(0, rest);
   fuzz::refused_only_as(ErrorKind::kData, [&] {
-    const auto mnist = make_mnist(MnistOptions().root(folder.path()).split(Split::kTest));
+    const auto mnist = make_mnist(MnistOptions{.root = folder.path(), .split = Split::kTest});
     for (int64_t i = 0; i < mnist->size(); ++i) {
       const Sample sample = mnist->get(i);
       fuzz::require(sample.label >= 0 && sample.label < 10, "a label is a digit");

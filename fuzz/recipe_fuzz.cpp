@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Config config = parse_yaml({reinterpret_cast<const char*>(data), size}, "recipe.yaml");
     const Recipe recipe = read_recipe(config);
     fuzz::require(!recipe.objective.empty(), "a recipe has an objective");
-    for (const TermRecipe& term : recipe.objective) term.with(term.numbers_at(recipe.train.epochs() - 1));
+    for (const TermRecipe& term : recipe.objective) term.with(term.numbers_at(recipe.train.epochs - 1));
   });
   return 0;
 }

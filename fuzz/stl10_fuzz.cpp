@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.hold(1, fuzz::repeated(rest, labels));
   folder.hold(2, images);
   fuzz::refused_only_as(ErrorKind::kData, [&] {
-    const auto stl = make_stl10(Stl10Options().root(folder.path()).split(split));
+    const auto stl = make_stl10(Stl10Options{.root = folder.path(), .split = split});
     for (int64_t i = 0; i < stl->size(); ++i) {
       const Sample sample = stl->get(i);
       fuzz::require(sample.label >= kUnknown && sample.label < 10, "a label is a class or unknown");

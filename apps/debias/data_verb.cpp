@@ -114,7 +114,7 @@ PlantKind plant_kind(const std::string& word) {
 int run_plant(const DataArguments& arguments) {
   Config words = Config::map();
   for (const std::string& word : arguments.words) words.assign(word);
-  const PlantOptions options = PlantOptions::table().read(words, "data plant");
+  const PlantOptions options = options_from<PlantOptions>(words, "data plant");
   const PlantKind kind = plant_kind(arguments.name);
   const PlantedFolder made = plant_shortcut(kind, options, arguments.root, arguments.out, *terminal_progress());
   const std::string csv = arguments.out + "/planted.csv";

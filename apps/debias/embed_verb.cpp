@@ -71,7 +71,7 @@ void refuse_beside(const CLI::App& verb, const std::string& mode, std::set<std::
 int run_folder_embed(const EmbedArguments& arguments) {
   FolderEmbeddingRequest asked{
       .folder = arguments.run, .encoder = arguments.encoder, .out = arguments.out, .device = arguments.device, .cells = arguments.cells()};
-  asked.precision = options_detail::Field<Precision>::parse(Config::scalar(arguments.precision), {}, "embed: --precision");
+  asked.precision = read_value<Precision>(Config::scalar(arguments.precision), "embed: --precision");
   for (const std::string& word : arguments.data.words) (word.starts_with("views.") ? asked.views : asked.words).push_back(word);
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   asked.on_error = arguments.unreadable();

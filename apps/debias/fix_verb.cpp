@@ -29,8 +29,8 @@ struct FixArguments {
   std::string out, apply, method = "auto";
   std::optional<Condition> fail_if;
   std::vector<std::string> of_fit;  // names of given options that --apply has no use for
-  double keep = FixOptions().keep();
-  int64_t seed = FixOptions().seed(), threads = 0;
+  double keep = FixOptions().keep;
+  int64_t seed = FixOptions().seed, threads = 0;
   bool json = false;
 };
 
@@ -38,7 +38,7 @@ FixOptions options_of(const FixArguments& arguments) {
   Config words = Config::map({{"method", Config::string(arguments.method)}});
   words.set("keep", Config::number(arguments.keep));
   words.set("seed", Config::integer(arguments.seed));
-  return FixOptions::table().read(words, "fix");
+  return options_from<FixOptions>(words, "fix");
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -54,13 +54,13 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   const FeatureTableFiles files = of_run ? embed_table(arguments.run, folder.building(), *progress, *log) : arguments.table.files();
   FixRecipe recipe{files, arguments.table.columns(), options};
   const FeatureTable table = open_feature_table(files, recipe.columns);
-  recipe.files = of_run ? FeatureTableFiles().vectors(fs::path(files.vectors()).filename()).csv(fs::path(files.csv()).filename())
-                        : FeatureTableFiles(files).vectors(real_path(files.vectors())).csv(real_path(table.rows.path));
+  recipe.files = of_run ? FeatureTableFiles{.vectors = fs::path(files.vectors).filename(), .csv = fs::path(files.csv).filename()}
+                        : FeatureTableFiles{.vectors = real_path(files.vectors), .csv = real_path(table.rows.path), .key = files.key};
   for (const auto& remark : table.remarks) log->info(remark);
   const auto begin = std::chrono::steady_clock::now();
   const FixResult result = fix(table, options, *progress);
   const double seconds = seconds_since(begin);
-  const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed()), *progress);
+  const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed), *progress);
   const FixedOutcome outcome{table, recipe, result, evaluations, seconds, DEBIAS_VERSION};
   const NamedMetrics& after = evaluations.after.groups.record.metrics;
   if (arguments.fail_if) metrics_of(*arguments.fail_if, after);  // an unknown name is rejected before anything is left on disk
@@ -86,7 +86,7 @@ int apply_fixed(const FixArguments& arguments) {
   const FeatureTableFiles own = read_fix_recipe(arguments.apply).files;  // which eval reads again
   refuse_overwriting(
       "fix", {arguments.out},
-      {arguments.table.vectors, own.vectors(), own.csv(), arguments.apply + "/layer.safetensors", arguments.apply + "/head.safetensors"});
+      {arguments.table.vectors, own.vectors, own.csv, arguments.apply + "/layer.safetensors", arguments.apply + "/head.safetensors"});
   require_folder_of(arguments.out);
   const FeatureVectors vectors = FeatureVectors::open(arguments.table.vectors, arguments.table.key);
   write_fixed_features(model, vectors, arguments.out);

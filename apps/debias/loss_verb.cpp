@@ -32,7 +32,7 @@ struct LossArguments {
 
 template <class E>
 E parsed(const std::string& flag, const std::string& word) {
-  return options_detail::Field<E>::parse(Config::scalar(word), Range::any(), "loss: " + flag);
+  return read_value<E>(Config::scalar(word), "loss: " + flag);
 }
 
 std::unique_ptr<Objective> configured(const ObjectiveEntry& entry, const LossArguments& arguments) {

@@ -66,8 +66,8 @@ std::string shown_gradient(const MinedPair& pair) {
 }
 
 void print_pairs(const FoundPairs& found, const PairSource& source) {
-  std::string text = fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched,
-                                 found.options.temperature(), found.options.tau_plus(), found.by_views ? "two views" : "the mixture");
+  std::string text = fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched, found.options.temperature,
+                                 found.options.tau_plus, found.by_views ? "two views" : "the mixture");
   text += fmt::format("{:<15}{:>11}{:>15}{:>11}{:>7}  pair\n", "kind", "similarity", "false_negative", "gradient", "same");
   std::map<PairKind, size_t> printed;
   for (const PairRow& row : found.rows) {
@@ -97,7 +97,7 @@ int run_pairs(const PairsArguments& arguments) {
   refuse_overwriting("pairs", {arguments.out, arguments.html}, source.inputs);
   for (const auto& path : {arguments.out, arguments.html}) refuse_inside_data(path, source.roots);
   PairRequest request = arguments.request;
-  request.rank = options_detail::Field<PairRank>::parse(Config::scalar(arguments.rank), {}, "pairs: --rank");
+  request.rank = read_value<PairRank>(Config::scalar(arguments.rank), "pairs: --rank");
   const MiningOptions options = mining_options(request, source);
   if (!source.has_images()) {
     log->warn(fmt::format(

@@ -10,6 +10,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/cpu_share.h"
+#include "debias/core/options.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/process/terminal.h"
 #include "debias/report/pages/study_page.h"
@@ -57,8 +58,7 @@ Json header(const StudyArguments& arguments) {
 }
 
 int run_bcl(StudyArguments arguments) {
-  arguments.base.population.reading =
-      options_detail::Field<ProposalReading>::parse(Config::scalar(arguments.interval), Range::any(), "study: --interval");
+  arguments.base.population.reading = read_value<ProposalReading>(Config::scalar(arguments.interval), "study: --interval");
   verify(arguments.base);
   Output output(arguments.out);
   const BclResults results = study_bcl(arguments.base, arguments.run);

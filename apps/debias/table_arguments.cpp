@@ -2,11 +2,11 @@
 
 namespace debias {
 
-FeatureTableFiles TableArguments::files() const { return FeatureTableFiles().vectors(vectors).csv(csv).key(key); }
+FeatureTableFiles TableArguments::files() const { return FeatureTableFiles{.vectors = vectors, .csv = csv, .key = key}; }
 
 TableRowOptions TableArguments::columns() const {
-  TableRowOptions options = TableRowOptions().label(label).numeric(numeric);
-  if (!biases.empty()) options.biases(biases);
+  TableRowOptions options{.label = label, .numeric = numeric};
+  if (!biases.empty()) options.biases = biases;
   return options;
 }
 

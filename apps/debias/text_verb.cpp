@@ -89,7 +89,7 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   part->add_flag("--json", words->json, "one JSON object on standard output");
   part->footer("Example: debias text vocabulary books --size 20000 --lowercase --out vocab.txt");
   part->callback([arguments, words, &action] {
-    arguments->options = TextOptions().format(words->form()).encoding(encoding_named(words->encoding)).lowercase(words->lowercase);
+    arguments->options = TextOptions{.format = words->form(), .encoding = encoding_named(words->encoding), .lowercase = words->lowercase};
     action = [arguments, words] { return make_vocabulary(*arguments, words->json); };
   });
   auto* nearest = verb->add_subcommand("nearest", "finds the sentences nearest to each query, for debias report to show");

@@ -130,7 +130,7 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
 
 // Rejects what every rank would reject, before one is started.
 int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& signals) {
-  const int64_t most = recipe.train.batch_size(), cores = available_cpus();
+  const int64_t most = recipe.train.batch_size, cores = available_cpus();
   if (arguments.ranks > most)
     throw usage_error("train: --ranks {} is more than the {} samples of a batch; lower it, or raise batch_size", arguments.ranks, most);
   require_shares_of_batch(recipe, arguments.ranks);
@@ -145,7 +145,7 @@ int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& s
 int train_as_rank(const TrainArguments& arguments, const Config& config, TrainInput input, RankStart start) {
   const auto seconds = [](double count) { return std::chrono::milliseconds(static_cast<int64_t>(count * 1000)); };
   name_stopped_process(fmt::format("rank {} of {}", start.place.rank, start.place.size));
-  start.rendezvous.step = seconds(input.recipe.train.rank_timeout());
+  start.rendezvous.step = seconds(input.recipe.train.rank_timeout);
   start.rendezvous.setup = std::min(start.rendezvous.setup, start.rendezvous.step);
   const Ranks ranks(start.place, start.rendezvous);
   input.ranks = &ranks;

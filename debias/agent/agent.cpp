@@ -50,13 +50,13 @@ void approach(const torch::nn::Module& target, const torch::nn::Module& source, 
 
 Agent::Agent(AgentNetworks networks, const AgentOptions& options, std::shared_ptr<const Objective> contrastive)
     : networks_(std::move(networks)), options_(options), contrastive_(std::move(contrastive)) {
-  const double rate = options_.learning_rate();
+  const double rate = options_.learning_rate;
   const auto encoder = joined_parameters(optimized_parameters(*networks_->critic->convolutions, "critic.convolutions."),
                                          optimized_parameters(*networks_->critic->features, "critic.features."));
   add_optimizer("critic", optimized_parameters(*networks_->critic, "critic."), rate, {0.9, 0.999});
   add_optimizer("actor", optimized_parameters(*networks_->actor, "actor."), rate, {0.9, 0.999});
   add_optimizer("temperature", {{"log_temperature", networks_->log_temperature, ParameterKind::kWeight}},
-                options_.temperature_learning_rate(), {0.5, 0.999});
+                options_.temperature_learning_rate, {0.5, 0.999});
   if (contrastive_ == nullptr) return;
   add_optimizer("encoder", encoder, rate, {0.9, 0.999});
   add_optimizer("contrastive", joined_parameters(encoder, {{"bilinear", networks_->bilinear, ParameterKind::kWeight}}), rate, {0.9, 0.999});
@@ -77,14 +77,14 @@ Optimizer& Agent::optimizer(const char* name) {
 UpdateReport Agent::update(const AgentBatch& batch, int64_t step) {
   UpdateReport report{.critic_loss = kNotDue, .actor_loss = kNotDue, .entropy = kNotDue, .contrastive_loss = kNotDue, .clamped = kNotDue};
   train_critic(batch, step, report);
-  const bool actor_is_due = step % options_.actor_every() == 0;
+  const bool actor_is_due = step % options_.actor_every == 0;
   at::Tensor convolved;
   if (actor_is_due || contrastive_ != nullptr) {
     const at::AutoGradMode with_gradient(contrastive_ != nullptr);
     convolved = networks_->critic->convolutions(batch.seen);
   }
   if (actor_is_due) train_actor(batch, convolved.detach(), step, report);
-  if (step % options_.target_every() == 0) follow();
+  if (step % options_.target_every == 0) follow();
   if (contrastive_ != nullptr) train_encoder(batch, convolved, step, report);
   report.temperature = networks_->log_temperature.item<double>();
   report.temperature = std::exp(report.temperature);
@@ -98,7 +98,7 @@ void Agent::train_critic(const AgentBatch& batch, int64_t step, UpdateReport& re
     const DrawnAction next = networks_->actor->draw(networks_->critic->convolutions(batch.next), batch.noise_next);
     const auto [first, second] = networks_->target->values(networks_->target->convolutions(batch.next), next.action);
     const at::Tensor value = at::minimum(first, second) - networks_->log_temperature.exp() * next.log_likelihood;
-    wanted = batch.rewards + options_.discount() * value;
+    wanted = batch.rewards + options_.discount * value;
   }
   const auto [first, second] = networks_->critic->values(networks_->critic->convolutions(batch.seen), batch.actions);
   const at::Tensor loss = (first - wanted).square().mean() + (second - wanted).square().mean();
@@ -128,10 +128,10 @@ void Agent::train_actor(const AgentBatch& batch, const at::Tensor& convolved, in
 void Agent::follow() const {
   const at::NoGradGuard no_grad;
   const Critic &target = networks_->target, &critic = networks_->critic;
-  approach(*target->first, *critic->first, options_.head_rate());
-  approach(*target->second, *critic->second, options_.head_rate());
-  approach(*target->convolutions, *critic->convolutions, options_.encoder_rate());
-  approach(*target->features, *critic->features, options_.encoder_rate());
+  approach(*target->first, *critic->first, options_.head_rate);
+  approach(*target->second, *critic->second, options_.head_rate);
+  approach(*target->convolutions, *critic->convolutions, options_.encoder_rate);
+  approach(*target->features, *critic->features, options_.encoder_rate);
 }
 
 void Agent::train_encoder(const AgentBatch& batch, const at::Tensor& convolved, int64_t step, UpdateReport& report) {

@@ -17,7 +17,7 @@ constexpr double kMegabyte = 1e6;
 constexpr int64_t kLeastSpare = 1000;
 
 int64_t steps_of(const AgentRecipe& recipe) {
-  const int64_t repeat = recipe.action_repeat(), control = recipe.train.epochs() * recipe.train.control_steps();
+  const int64_t repeat = recipe.action_repeat(), control = recipe.train.epochs * recipe.train.control_steps;
   const int64_t episodes = control / kControlSteps + 1;  // the last step of an episode may be a short one
   return (control + repeat - 1) / repeat + episodes;
 }
@@ -27,42 +27,41 @@ int64_t steps_of(const AgentRecipe& recipe) {
 EnvironmentOptions environment_options(const AgentRecipe& recipe, Episodes episodes) {
   return {.task = &recipe.task(),
           .repeat = recipe.action_repeat(),
-          .pixels = recipe.environment.pixels(),
-          .stack = recipe.environment.stack(),
-          .look = recipe.environment.look(),
+          .pixels = recipe.environment.pixels,
+          .stack = recipe.environment.stack,
+          .look = recipe.environment.look,
           .seed = recipe.seed,
           .episodes = episodes};
 }
 
 BatchShape batch_shape(const AgentRecipe& recipe, int64_t actions) {
-  return {.batch_size = recipe.agent.batch_size(),
-          .channels = 3 * recipe.environment.stack(),
-          .pixels = recipe.environment.pixels(),
-          .crop = recipe.agent.crop(),
+  return {.batch_size = recipe.agent.batch_size,
+          .channels = 3 * recipe.environment.stack,
+          .pixels = recipe.environment.pixels,
+          .crop = recipe.agent.crop,
           .positives = recipe.positives,
           .actions = actions,
           .seed = recipe.seed};
 }
 
 NetworkShape network_shape(const AgentRecipe& recipe, int64_t actions) {
-  return {.channels = 3 * recipe.environment.stack(),
-          .pixels = recipe.agent.crop(),
-          .filters = recipe.agent.filters(),
-          .features = recipe.agent.features(),
-          .hidden = recipe.agent.hidden(),
+  return {.channels = 3 * recipe.environment.stack,
+          .pixels = recipe.agent.crop,
+          .filters = recipe.agent.filters,
+          .features = recipe.agent.features,
+          .hidden = recipe.agent.hidden,
           .actions = actions};
 }
 
 ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions) {
-  ReplayShape shape{.picture_bytes = 3 * recipe.environment.pixels() * recipe.environment.pixels(),
-                    .stack = recipe.environment.stack(),
-                    .actions = actions};
+  ReplayShape shape{
+      .picture_bytes = 3 * recipe.environment.pixels * recipe.environment.pixels, .stack = recipe.environment.stack, .actions = actions};
   const int64_t steps = steps_of(recipe), per_episode = (kControlSteps + recipe.action_repeat() - 1) / recipe.action_repeat();
   const auto pictures = [&](int64_t transitions) { return transitions + 2 * (transitions / per_episode + 2) + shape.stack; };
-  shape.capacity = std::min(recipe.replay.capacity(), steps);
-  if (const auto megabytes = recipe.replay.megabytes()) {
+  shape.capacity = std::min(recipe.replay.capacity, steps);
+  if (const auto megabytes = recipe.replay.megabytes) {
     const auto most = static_cast<int64_t>(*megabytes * kMegabyte / static_cast<double>(shape.picture_bytes));
-    if (most < pictures(recipe.agent.batch_size()) + 2 * kLeastSpare && most < pictures(steps)) {
+    if (most < pictures(recipe.agent.batch_size) + 2 * kLeastSpare && most < pictures(steps)) {
       throw usage_error(
           "replay: {} MB hold {} frames of {} bytes, too few to learn from; raise replay.megabytes, or lower environment.pixels",
           *megabytes, most, shape.picture_bytes);
@@ -78,8 +77,7 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions) {
 }
 
 Agent make_agent(const AgentRecipe& recipe, int64_t actions) {
-  return Agent(AgentNetworks(network_shape(recipe, actions), recipe.agent.temperature(), recipe.seed), recipe.agent,
-               recipe.make_objective());
+  return Agent(AgentNetworks(network_shape(recipe, actions), recipe.agent.temperature, recipe.seed), recipe.agent, recipe.make_objective());
 }
 
 EvaluatedReturns evaluate_agent(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,

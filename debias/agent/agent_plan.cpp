@@ -73,7 +73,7 @@ double seconds_per_step(const AgentRecipe& recipe) {
 AgentPlan plan_agent(const AgentRecipe& recipe) {
   replay_shape(recipe, 1);  // rejects too little room, which does not depend on the actions
   const int64_t repeat = recipe.action_repeat();
-  return {recipe.train.epochs(), (recipe.train.control_steps() + repeat - 1) / repeat, 0};
+  return {recipe.train.epochs, (recipe.train.control_steps + repeat - 1) / repeat, 0};
 }
 
 void try_environments(const AgentRecipe& recipe) {
@@ -81,7 +81,7 @@ void try_environments(const AgentRecipe& recipe) {
 }
 
 void time_steps(const AgentRecipe& recipe, AgentPlan& plan) {
-  const int64_t learning = std::max<int64_t>(0, plan.epochs * plan.steps_per_epoch - recipe.agent.random_steps());
+  const int64_t learning = std::max<int64_t>(0, plan.epochs * plan.steps_per_epoch - recipe.agent.random_steps);
   plan.seconds_per_epoch = seconds_per_step(recipe) * static_cast<double>(learning) / static_cast<double>(plan.epochs);
 }
 

@@ -69,7 +69,7 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
   set_product_defaults(own, entry);
   recipe.positives = 1;
   if (const Config* positives = term.find("positives")) {
-    recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");
+    recipe.positives = read_value<int64_t>(*positives, "objective: positives", Range::closed(1, 16));
   }
   recipe.objective_options = entry.read(own, {"name", "positives"});
   require_agents_input(*recipe.make_objective(), entry.name, recipe.positives, term);
@@ -79,16 +79,16 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
 }
 
 void check_sizes(const AgentRecipe& recipe, const Config& root) {
-  if (recipe.agent.crop() > recipe.environment.pixels()) {
+  if (recipe.agent.crop > recipe.environment.pixels) {
     throw usage_error("{}agent: crop {} is larger than the frames of {} pixels; lower crop or raise environment.pixels", root.prefix(),
-                      recipe.agent.crop(), recipe.environment.pixels());
+                      recipe.agent.crop, recipe.environment.pixels);
   }
-  const int64_t steps = recipe.train.epochs() * recipe.train.control_steps() / recipe.action_repeat();
-  if (steps <= recipe.agent.random_steps()) {
+  const int64_t steps = recipe.train.epochs * recipe.train.control_steps / recipe.action_repeat();
+  if (steps <= recipe.agent.random_steps) {
     throw usage_error(
         "{}train: {} epochs of {} control steps are {} steps of the agent, no more than its {} random ones; raise epochs or lower "
         "agent.random_steps",
-        root.prefix(), recipe.train.epochs(), recipe.train.control_steps(), steps, recipe.agent.random_steps());
+        root.prefix(), recipe.train.epochs, recipe.train.control_steps, steps, recipe.agent.random_steps);
   }
 }
 
@@ -104,21 +104,21 @@ std::vector<std::string> agent_objectives() {
 
 const Task& AgentRecipe::task() const {
   if (own_task != nullptr) return *own_task;
-  return find_entry(task_registry(), environment.task(), "task");
+  return find_entry(task_registry(), environment.task, "task");
 }
 
-int64_t AgentRecipe::action_repeat() const { return environment.action_repeat().value_or(task().action_repeat); }
+int64_t AgentRecipe::action_repeat() const { return environment.action_repeat.value_or(task().action_repeat); }
 
 const std::vector<RecipeSection>& agent_sections() {
   static const std::vector<RecipeSection> sections = {
       {"name", "name of the run, for logs, tables and reports", {}},
       {"seed", "seed of initialisation, episodes and crops; a non-negative integer (default 1)", {}},
-      {"environment", "control task and the images that the agent sees; required", EnvironmentSection::table().specs()},
-      {"agent", "networks and updates of the agent", AgentOptions::table().specs()},
+      {"environment", "control task and the images that the agent sees; required", option_specs<EnvironmentSection>()},
+      {"agent", "networks and updates of the agent", option_specs<AgentOptions>()},
       {"objective", "contrastive objective of the encoder: `name`, its options and `positives`, or `none` (default infonce)", {}},
-      {"replay", "replay buffer", ReplayOptions::table().specs()},
-      {"train", "length, threads and checkpoints of training", AgentTrainOptions::table().specs()},
-      {"evaluate", "evaluation episodes during training", AgentEvaluateOptions::table().specs()},
+      {"replay", "replay buffer", option_specs<ReplayOptions>()},
+      {"train", "length, threads and checkpoints of training", option_specs<AgentTrainOptions>()},
+      {"evaluate", "evaluation episodes during training", option_specs<AgentEvaluateOptions>()},
       {"output", "run folder", {}},
       {"expected", "published numbers, for tables", {}}};
   return sections;
@@ -133,21 +133,20 @@ AgentRecipe read_agent_recipe(const Config& root) {
       throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, known));
   }
   AgentRecipe recipe;
-  using options_detail::Field;
-  if (const Config* name = root.find("name")) recipe.name = Field<std::string>::parse(*name, Range::any(), "name");
-  if (const Config* seed = root.find("seed")) recipe.seed = static_cast<uint64_t>(Field<int64_t>::parse(*seed, Range::at_least(0), "seed"));
-  if (const Config* output = root.find("output")) recipe.output = Field<std::string>::parse(*output, Range::any(), "output");
+  if (const Config* name = root.find("name")) recipe.name = read_value<std::string>(*name, "name");
+  if (const Config* seed = root.find("seed")) recipe.seed = static_cast<uint64_t>(read_value<int64_t>(*seed, "seed", Range::at_least(0)));
+  if (const Config* output = root.find("output")) recipe.output = read_value<std::string>(*output, "output");
   recipe.expected = section(root, "expected");
   const Config environment = section_map(section(root, "environment"));
   if (!environment.is_map() || environment.find("task") == nullptr) {
     throw usage_error("{}environment: no task is given; write `environment: {{task: cartpole_swingup}}`", root.prefix());
   }
-  recipe.environment = EnvironmentSection::table().read(environment, "environment");
-  find_entry(task_registry(), recipe.environment.task(), "task", environment.find("task")->prefix());
-  recipe.agent = AgentOptions::table().read(section(root, "agent"), "agent");
-  recipe.replay = ReplayOptions::table().read(section(root, "replay"), "replay");
-  recipe.train = AgentTrainOptions::table().read(section(root, "train"), "train");
-  recipe.evaluate = AgentEvaluateOptions::table().read(section(root, "evaluate"), "evaluate");
+  recipe.environment = options_from<EnvironmentSection>(environment, "environment");
+  find_entry(task_registry(), recipe.environment.task, "task", environment.find("task")->prefix());
+  recipe.agent = options_from<AgentOptions>(section(root, "agent"), "agent");
+  recipe.replay = options_from<ReplayOptions>(section(root, "replay"), "replay");
+  recipe.train = options_from<AgentTrainOptions>(section(root, "train"), "train");
+  recipe.evaluate = options_from<AgentEvaluateOptions>(section(root, "evaluate"), "evaluate");
   read_objective(section(root, "objective"), recipe);
   check_sizes(recipe, root);
   return recipe;
@@ -155,12 +154,14 @@ AgentRecipe read_agent_recipe(const Config& root) {
 
 Config resolved(const AgentRecipe& recipe) {
   Config root = Config::map({{"name", Config::string(recipe.name)}, {"seed", Config::integer(static_cast<int64_t>(recipe.seed))}});
-  root.set("environment", EnvironmentSection::table().write(EnvironmentSection(recipe.environment).action_repeat(recipe.action_repeat())));
-  root.set("agent", AgentOptions::table().write(recipe.agent));
+  EnvironmentSection environment = recipe.environment;
+  environment.action_repeat = recipe.action_repeat();
+  root.set("environment", config_of(environment));
+  root.set("agent", config_of(recipe.agent));
   root.set("objective", recipe.objective);
-  root.set("replay", ReplayOptions::table().write(recipe.replay));
-  root.set("train", AgentTrainOptions::table().write(recipe.train));
-  root.set("evaluate", AgentEvaluateOptions::table().write(recipe.evaluate));
+  root.set("replay", config_of(recipe.replay));
+  root.set("train", config_of(recipe.train));
+  root.set("evaluate", config_of(recipe.evaluate));
   root.set("output", Config::string(recipe.output));
   if (!recipe.expected.is_null()) root.set("expected", recipe.expected);
   return root;
@@ -172,82 +173,42 @@ constexpr double kMostPixels = 1024;
 
 }  // namespace
 
-const OptionTable<EnvironmentSection>& EnvironmentSection::table() {
-  using Self = EnvironmentSection;
-  static const auto table =
-      OptionTable<Self>()
-          .add("task", &Self::task_,
-               "task to learn: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch")
-          .add("action_repeat", &Self::action_repeat_, Range::closed(1, kControlSteps),
-               "number of control steps for each action; auto: the task's (CURL's)")
-          .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a frame in pixels")
-          .add("stack", &Self::stack_, Range::closed(1, 16), "number of consecutive frames that the agent sees, the newest last")
-          .add("look", &Self::look_, "rendering: full has shadows and reflections; plain has none and takes half the time");
-  return table;
+void EnvironmentSection::describe(OptionVisitor& o) {
+  o("task", task, "task to learn: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch");
+  o("action_repeat", action_repeat, Range::closed(1, kControlSteps), "number of control steps for each action; auto: the task's (CURL's)");
+  o("pixels", pixels, Range::closed(kLeastCrop, kMostPixels), "side of a frame in pixels");
+  o("stack", stack, Range::closed(1, 16), "number of consecutive frames that the agent sees, the newest last");
+  o("look", look, "rendering: full has shadows and reflections; plain has none and takes half the time");
 }
 
-const OptionTable<AgentOptions>& AgentOptions::table() {
-  using Self = AgentOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("crop", &Self::crop_, Range::closed(kLeastCrop, kMostPixels),
-               "side of the random crops of a frame that the agent learns from")
-          .add("filters", &Self::filters_, Range::at_least(1), "number of filters of each of the four convolutions")
-          .add("features", &Self::features_, Range::at_least(1), "dimensions of the encoder's output")
-          .add("hidden", &Self::hidden_, Range::at_least(1), "number of units of each hidden layer of actor and critic")
-          .add("batch_size", &Self::batch_size_, Range::at_least(2), "batch size: transitions of an update")
-          .add("discount", &Self::discount_, Range::half_open(0, 1), "discount factor")
-          .add("learning_rate", &Self::learning_rate_, Range::above(0), "learning rate of Adam, for critic, actor and contrastive step")
-          .add("temperature", &Self::temperature_, Range::above(0),
-               "initial entropy temperature: reward for one nat of the policy's entropy")
-          .add("temperature_learning_rate", &Self::temperature_learning_rate_, Range::at_least(0),
-               "learning rate of the temperature's logarithm (Adam, betas 0.5, 0.999)")
-          .add("head_rate", &Self::head_rate_, Range::open_closed(0, 1),
-               "soft update rate of the target's heads: share of the way to the critic's")
-          .add("encoder_rate", &Self::encoder_rate_, Range::open_closed(0, 1), "soft update rate of the target's encoder")
-          .add("actor_every", &Self::actor_every_, Range::at_least(1), "number of updates between two updates of the actor")
-          .add("target_every", &Self::target_every_, Range::at_least(1), "number of updates between two updates of the target")
-          .add("random_steps", &Self::random_steps_, Range::at_least(1),
-               "number of first steps of the agent with random actions and no updates");
-  return table;
-}
-
-const OptionTable<ReplayOptions>& ReplayOptions::table() {
-  using Self = ReplayOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("capacity", &Self::capacity_, Range::at_least(1), "maximum number of transitions; the oldest are dropped")
-          .add("megabytes", &Self::megabytes_, Range::above(0), "maximum size of their frames on disk, which bounds the capacity");
-  return table;
-}
-
-const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
-  using Self = AgentTrainOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("epochs", &Self::epochs_, Range::at_least(1), "number of epochs of `control_steps` each")
-          .add("control_steps", &Self::control_steps_, Range::at_least(1), "environment steps per epoch, including action repeats")
-          .add("threads", &Self::threads_, Range::at_least(1), "threads of torch; auto: one for each processor")
-          .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
-          .add("log_every", &Self::log_every_, Range::at_least(1), "number of updates between two step lines of metrics.jsonl")
-          .add("on_full_disk", &Self::on_full_disk_, "reaction to a full disk: stop the run, or wait for space and retry every minute");
-  return table;
+void AgentOptions::describe(OptionVisitor& o) {
+  o("crop", crop, Range::closed(kLeastCrop, kMostPixels), "side of the random crops of a frame that the agent learns from");
+  o("filters", filters, Range::at_least(1), "number of filters of each of the four convolutions");
+  o("features", features, Range::at_least(1), "dimensions of the encoder's output");
+  o("hidden", hidden, Range::at_least(1), "number of units of each hidden layer of actor and critic");
+  o("batch_size", batch_size, Range::at_least(2), "batch size: transitions of an update");
+  o("discount", discount, Range::half_open(0, 1), "discount factor");
+  o("learning_rate", learning_rate, Range::above(0), "learning rate of Adam, for critic, actor and contrastive step");
+  o("temperature", temperature, Range::above(0), "initial entropy temperature: reward for one nat of the policy's entropy");
+  o("temperature_learning_rate", temperature_learning_rate, Range::at_least(0),
+    "learning rate of the temperature's logarithm (Adam, betas 0.5, 0.999)");
+  o("head_rate", head_rate, Range::open_closed(0, 1), "soft update rate of the target's heads: share of the way to the critic's");
+  o("encoder_rate", encoder_rate, Range::open_closed(0, 1), "soft update rate of the target's encoder");
+  o("actor_every", actor_every, Range::at_least(1), "number of updates between two updates of the actor");
+  o("target_every", target_every, Range::at_least(1), "number of updates between two updates of the target");
+  o("random_steps", random_steps, Range::at_least(1), "number of first steps of the agent with random actions and no updates");
 }
 
 // Only one metric of an evaluation is better the higher it is.
-const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
-  using Self = AgentEvaluateOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
-          .add("episodes", &Self::episodes_, Range::at_least(1), "episodes of an evaluation, with the policy's mean action")
-          .add("select", &Self::select_, "test.return_mean: the epoch with the highest value is stored as `best`")
-          .check([](const Self& options, const std::string& what) {
-            if (options.select().empty() || options.select() == kReturnMean) return;
-            throw usage_error("{}: select '{}' does not say which epoch of an agent is the best; write {}, or leave it out", what,
-                              options.select(), kReturnMean);
-          });
-  return table;
+void AgentEvaluateOptions::describe(OptionVisitor& o) {
+  o("every", every, Range::at_least(1), "epochs between two evaluations (and after the last)");
+  o("episodes", episodes, Range::at_least(1), "episodes of an evaluation, with the policy's mean action");
+  o("select", select, "test.return_mean: the epoch with the highest value is stored as `best`");
+  o.check([this](const std::string& what) {
+    if (select.empty() || select == kReturnMean) return;
+    throw usage_error("{}: select '{}' does not say which epoch of an agent is the best; write {}, or leave it out", what, select,
+                      kReturnMean);
+  });
 }
 
 }  // namespace debias

@@ -26,61 +26,66 @@
 namespace debias {
 
 // The options of an agent, by section of its recipe.
-class EnvironmentSection {
- public:
-  DEBIAS_OPTION(EnvironmentSection, std::string, task, "")
-  DEBIAS_OPTION(EnvironmentSection, Auto<int64_t>, action_repeat, {})
-  DEBIAS_OPTION(EnvironmentSection, int64_t, pixels, 100)
-  DEBIAS_OPTION(EnvironmentSection, int64_t, stack, 3)
-  DEBIAS_OPTION(EnvironmentSection, Look, look, Look::kFull)
-  static const OptionTable<EnvironmentSection>& table();
+struct EnvironmentSection {
+  std::string task = "";
+  Auto<int64_t> action_repeat = {};
+  int64_t pixels = 100;
+  int64_t stack = 3;
+  Look look = Look::kFull;
+  void describe(OptionVisitor& o);
 };
 
-class AgentOptions {
- public:
-  DEBIAS_OPTION(AgentOptions, int64_t, crop, 84)
-  DEBIAS_OPTION(AgentOptions, int64_t, filters, 32)
-  DEBIAS_OPTION(AgentOptions, int64_t, features, 50)
-  DEBIAS_OPTION(AgentOptions, int64_t, hidden, 1024)
-  DEBIAS_OPTION(AgentOptions, int64_t, batch_size, 128)
-  DEBIAS_OPTION(AgentOptions, double, discount, 0.99)
-  DEBIAS_OPTION(AgentOptions, double, learning_rate, 1e-3)
-  DEBIAS_OPTION(AgentOptions, double, temperature, 0.1)
-  DEBIAS_OPTION(AgentOptions, double, temperature_learning_rate, 1e-4)
-  DEBIAS_OPTION(AgentOptions, double, head_rate, 0.01)
-  DEBIAS_OPTION(AgentOptions, double, encoder_rate, 0.05)
-  DEBIAS_OPTION(AgentOptions, int64_t, actor_every, 2)
-  DEBIAS_OPTION(AgentOptions, int64_t, target_every, 2)
-  DEBIAS_OPTION(AgentOptions, int64_t, random_steps, 1000)
-  static const OptionTable<AgentOptions>& table();
+struct AgentOptions {
+  int64_t crop = 84;
+  int64_t filters = 32;
+  int64_t features = 50;
+  int64_t hidden = 1024;
+  int64_t batch_size = 128;
+  double discount = 0.99;
+  double learning_rate = 1e-3;
+  double temperature = 0.1;
+  double temperature_learning_rate = 1e-4;
+  double head_rate = 0.01;
+  double encoder_rate = 0.05;
+  int64_t actor_every = 2;
+  int64_t target_every = 2;
+  int64_t random_steps = 1000;
+  void describe(OptionVisitor& o);
 };
 
-class ReplayOptions {
- public:
-  DEBIAS_OPTION(ReplayOptions, int64_t, capacity, 100000)
-  DEBIAS_OPTION(ReplayOptions, Auto<double>, megabytes, {})
-  static const OptionTable<ReplayOptions>& table();
+struct ReplayOptions {
+  int64_t capacity = 100000;
+  Auto<double> megabytes = {};
+  void describe(OptionVisitor& o) {
+    o("capacity", capacity, Range::at_least(1), "maximum number of transitions; the oldest are dropped");
+    o("megabytes", megabytes, Range::above(0), "maximum size of their frames on disk, which bounds the capacity");
+  }
 };
 
-class AgentTrainOptions {
- public:
-  DEBIAS_OPTION(AgentTrainOptions, int64_t, epochs, 10)
-  DEBIAS_OPTION(AgentTrainOptions, int64_t, control_steps, 10000)
-  DEBIAS_OPTION(AgentTrainOptions, Auto<int64_t>, threads, {})
-  DEBIAS_OPTION(AgentTrainOptions, double, checkpoint_every, 0)
-  DEBIAS_OPTION(AgentTrainOptions, int64_t, log_every, 100)
-  DEBIAS_OPTION(AgentTrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
-  static const OptionTable<AgentTrainOptions>& table();
+struct AgentTrainOptions {
+  int64_t epochs = 10;
+  int64_t control_steps = 10000;
+  Auto<int64_t> threads = {};
+  double checkpoint_every = 0;
+  int64_t log_every = 100;
+  OnFullDisk on_full_disk = OnFullDisk::kStop;
+  void describe(OptionVisitor& o) {
+    o("epochs", epochs, Range::at_least(1), "number of epochs of `control_steps` each");
+    o("control_steps", control_steps, Range::at_least(1), "environment steps per epoch, including action repeats");
+    o("threads", threads, Range::at_least(1), "threads of torch; auto: one for each processor");
+    o("checkpoint_every", checkpoint_every, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)");
+    o("log_every", log_every, Range::at_least(1), "number of updates between two step lines of metrics.jsonl");
+    o("on_full_disk", on_full_disk, "reaction to a full disk: stop the run, or wait for space and retry every minute");
+  }
 };
 
 inline constexpr const char* kReturnMean = "test.return_mean";  // of the evaluation episodes
 
-class AgentEvaluateOptions {
- public:
-  DEBIAS_OPTION(AgentEvaluateOptions, int64_t, every, 1)
-  DEBIAS_OPTION(AgentEvaluateOptions, int64_t, episodes, 10)
-  DEBIAS_OPTION(AgentEvaluateOptions, std::string, select, "")
-  static const OptionTable<AgentEvaluateOptions>& table();
+struct AgentEvaluateOptions {
+  int64_t every = 1;
+  int64_t episodes = 10;
+  std::string select = "";
+  void describe(OptionVisitor& o);
 };
 
 struct Task;

@@ -99,10 +99,10 @@ class ReturnsOfEpisodes final : public EpochObserver {
  public:
   ReturnsOfEpisodes(const AgentRecipe& recipe, AgentParts& parts, RunAccess& run) : recipe_(recipe), parts_(parts), run_(run) {}
 
-  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch == epochs || epoch % recipe_.evaluate.every() == 0; }
+  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch == epochs || epoch % recipe_.evaluate.every == 0; }
 
   Metrics after_epoch(int64_t /*epoch*/, int64_t /*epochs*/) override {
-    const int64_t episodes = recipe_.evaluate.episodes(), whole = episodes * kControlSteps;
+    const int64_t episodes = recipe_.evaluate.episodes, whole = episodes * kControlSteps;
     run_.progress.begin("evaluation", whole);
     int64_t done = 0;
     const EvaluatedReturns evaluated =
@@ -156,7 +156,7 @@ class AgentTraining final : public Training {
   }
 
   bool next(const StepOrders& /*own*/) override {
-    if (own_.control_steps >= (run_->state.epoch + 1) * recipe_.train.control_steps()) return false;
+    if (own_.control_steps >= (run_->state.epoch + 1) * recipe_.train.control_steps) return false;
     if (task_is_random_ && learns()) begin_task();
     return true;
   }
@@ -185,7 +185,7 @@ class AgentTraining final : public Training {
   // Random steps take no update, and say nothing of those to come.
   std::optional<RunProgress> progress() const override {
     if (!learns()) return std::nullopt;
-    return RunProgress{own_.control_steps, recipe_.train.epochs() * recipe_.train.control_steps()};
+    return RunProgress{own_.control_steps, recipe_.train.epochs * recipe_.train.control_steps};
   }
 
   Counted counted() const override { return {run_->state.step - first_step_, "agent_steps"}; }
@@ -252,22 +252,22 @@ class AgentTraining final : public Training {
   }
 
   // Without a transition, as where every episode so far diverged in its first step, there is nothing to learn from yet.
-  bool learns() const { return run_->state.step >= recipe_.agent.random_steps() && replay_->size() > 0; }
+  bool learns() const { return run_->state.step >= recipe_.agent.random_steps && replay_->size() > 0; }
 
   void begin_task() {
     task_is_random_ = !learns();
     speed_.emplace(run_->state.step);
-    run_->progress.begin(
-        fmt::format("epoch {}/{}{}", run_->state.epoch + 1, recipe_.train.epochs(), task_is_random_ ? ", random steps" : ""), task_size());
+    run_->progress.begin(fmt::format("epoch {}/{}{}", run_->state.epoch + 1, recipe_.train.epochs, task_is_random_ ? ", random steps" : ""),
+                         task_size());
   }
 
-  int64_t steps_before_epoch() const { return run_->state.epoch * recipe_.train.control_steps(); }
+  int64_t steps_before_epoch() const { return run_->state.epoch * recipe_.train.control_steps; }
 
   // Control steps of the epoch, or those of them that are random.
   int64_t task_size() const {
-    if (!task_is_random_) return recipe_.train.control_steps();
-    const int64_t random = recipe_.agent.random_steps() * recipe_.action_repeat() - steps_before_epoch();
-    return std::clamp<int64_t>(random, 1, recipe_.train.control_steps());
+    if (!task_is_random_) return recipe_.train.control_steps;
+    const int64_t random = recipe_.agent.random_steps * recipe_.action_repeat() - steps_before_epoch();
+    return std::clamp<int64_t>(random, 1, recipe_.train.control_steps);
   }
 
   void report_progress() {
@@ -343,7 +343,7 @@ class AgentTraining final : public Training {
       own_.means.add(name, value);
       if (!std::isnan(value)) line[name] = value;
     }
-    if (step % recipe_.train.log_every() == 0) run_->metrics->write(line, step);
+    if (step % recipe_.train.log_every == 0) run_->metrics->write(line, step);
   }
 
   const AgentRecipe& recipe_;
@@ -365,10 +365,10 @@ AgentResult train_agent(const AgentInput& input) {
   const AgentRecipe& recipe = input.recipe;
   const LoopRecipe loop = {.output = recipe.output,
                            .resolved = resolved(recipe),
-                           .epochs = recipe.train.epochs(),
-                           .checkpoint_every = recipe.train.checkpoint_every(),
-                           .on_full_disk = recipe.train.on_full_disk(),
-                           .select = recipe.evaluate.select()};
+                           .epochs = recipe.train.epochs,
+                           .checkpoint_every = recipe.train.checkpoint_every,
+                           .on_full_disk = recipe.train.on_full_disk,
+                           .select = recipe.evaluate.select};
   AgentTraining training(recipe);
   AgentResult result{run_training(training, loop, {}, input)};
   result.diverged = training.diverged();

@@ -40,11 +40,7 @@ struct Expected {
 };
 
 enum class AuditVerdict { kShortcut, kLook, kNone };
-template <>
-struct EnumNames<AuditVerdict> {
-  static constexpr std::array<std::pair<std::string_view, AuditVerdict>, 3> values = {
-      {{"shortcut", AuditVerdict::kShortcut}, {"look", AuditVerdict::kLook}, {"none", AuditVerdict::kNone}}};
-};
+constexpr auto enum_words(AuditVerdict) { return named("shortcut", "look", "none"); }
 
 struct AuditFinding {
   Property property = {};

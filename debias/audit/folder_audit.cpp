@@ -210,8 +210,8 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 }  // namespace
 
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
-  FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
-                                          TableRowOptions().label(options.label));
+  FeatureTable table = open_feature_table(FeatureTableFiles{.vectors = options.embeddings, .csv = options.csv, .key = options.key},
+                                          TableRowOptions{.label = options.label});
   FolderAudit done{folder_of(table, options), {}, {}, {}, {}, nullptr};
   const AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;

@@ -10,23 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class PropertyKind { kFile, kColumn, kEdge, kCorners, kScene, kMark, kDetail, kDescription, kDirection };
-template <>
-struct EnumNames<PropertyKind> {
-  static constexpr std::array<std::pair<std::string_view, PropertyKind>, 9> values = {{{"file", PropertyKind::kFile},
-                                                                                       {"column", PropertyKind::kColumn},
-                                                                                       {"edge", PropertyKind::kEdge},
-                                                                                       {"corners", PropertyKind::kCorners},
-                                                                                       {"scene", PropertyKind::kScene},
-                                                                                       {"mark", PropertyKind::kMark},
-                                                                                       {"detail", PropertyKind::kDetail},
-                                                                                       {"description", PropertyKind::kDescription},
-                                                                                       {"direction", PropertyKind::kDirection}}};
-};
+constexpr auto enum_words(PropertyKind) {
+  return named("file", "column", "edge", "corners", "scene", "mark", "detail", "description", "direction");
+}
 
 // A rectangle of the image, in fractions of its width and height.
 struct ImagePlace {

@@ -32,7 +32,7 @@ bool ChosenViews::is_random() const {
 
 void ChosenViews::set_normalisation(const Normalisation& of_all) {
   normalize = of_all;
-  section.set("normalize", NormalizeOptions::table().write(NormalizeOptions().mean(of_all.mean).std(of_all.std)));
+  section.set("normalize", config_of(NormalizeOptions{.mean = of_all.mean, .std = of_all.std}));
 }
 
 ViewPipeline ChosenViews::make(const std::vector<double>& mean, const std::vector<double>& std) const {

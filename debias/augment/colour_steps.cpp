@@ -45,8 +45,8 @@ class ColorJitter : public StepWithOptions<ColorJitterOptions> {
   bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
-    if (!(random.uniform() < options_.p())) return {.acts = false};
-    const JitterDraw draw = draw_jitter(options_.brightness(), options_.contrast(), options_.saturation(), options_.hue(), random);
+    if (!(random.uniform() < options_.p)) return {.acts = false};
+    const JitterDraw draw = draw_jitter(options_.brightness, options_.contrast, options_.saturation, options_.hue, random);
     StepPlan plan{.numbers = {draw.brightness, draw.contrast, draw.saturation, draw.hue}};
     for (size_t i = 0; i < draw.order.size(); ++i) plan.order[i] = static_cast<uint8_t>(draw.order[i]);
     return plan;
@@ -65,7 +65,7 @@ class ColorJitter : public StepWithOptions<ColorJitterOptions> {
           adjust_saturation(frame, factor);
           break;
         case ColorAdjustment::kHue:
-          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(frame, factor);  // the way through HSV is not exact
+          if (options_.hue.pair || options_.hue.high > 0) adjust_hue(frame, factor);  // the way through HSV is not exact
           break;
       }
     }
@@ -95,8 +95,8 @@ namespace {
 class RandomGrayscale : public StepWithOptions<RandomGrayscaleOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  bool is_random() const override { return options_.p() > 0 && options_.p() < 1; }
-  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
+  bool is_random() const override { return options_.p > 0 && options_.p < 1; }
+  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p}; }
   void act(ViewFrame& frame, const StepPlan&) const override { make_grayscale(frame); }
 };
 
@@ -106,11 +106,11 @@ class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
   bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
-    if (!(random.uniform() < options_.p())) return {.acts = false};
-    return {.numbers = {random.uniform(options_.sigma().low, options_.sigma().high)}};
+    if (!(random.uniform() < options_.p)) return {.acts = false};
+    return {.numbers = {random.uniform(options_.sigma.low, options_.sigma.high)}};
   }
   void act(ViewFrame& frame, const StepPlan& plan) const override {
-    gaussian_blur(frame, static_cast<int>(options_.kernel_size()), plan.numbers.front());
+    gaussian_blur(frame, static_cast<int>(options_.kernel_size), plan.numbers.front());
   }
 };
 

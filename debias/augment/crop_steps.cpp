@@ -15,11 +15,11 @@ std::pair<int, int> sides(const Extent& size) { return {size.height, size.square
 class RandomCrop : public StepWithOptions<RandomCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
+  std::pair<int, int> output_size(int, int) const override { return sides(options_.size); }
   bool is_random() const override { return true; }
   StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
-    const auto [height, width] = sides(options_.size());
-    const int padding = static_cast<int>(options_.padding());
+    const auto [height, width] = sides(options_.size);
+    const int padding = static_cast<int>(options_.padding);
     const int spare_rows = image_height + 2 * padding - height, spare_columns = image_width + 2 * padding - width;
     if (spare_rows < 0 || spare_columns < 0) {
       throw usage_error(
@@ -37,9 +37,9 @@ class RandomCrop : public StepWithOptions<RandomCropOptions> {
 class Resize : public StepWithOptions<ResizeOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  std::optional<Extent> resized() const override { return options_.size(); }
+  std::optional<Extent> resized() const override { return options_.size; }
   std::pair<int, int> output_size(int height, int width) const override {
-    const Extent& size = options_.size();
+    const Extent& size = options_.size;
     if (!size.square()) return {size.height, size.width};
     const int64_t longer = int64_t{size.height} * std::max(height, width) / std::min(height, width);
     if (longer > kLargestExtent) {
@@ -57,9 +57,9 @@ class Resize : public StepWithOptions<ResizeOptions> {
 class CenterCrop : public StepWithOptions<CenterCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
+  std::pair<int, int> output_size(int, int) const override { return sides(options_.size); }
   void act(ViewFrame& frame, const StepPlan&) const override {
-    const auto [height, width] = sides(options_.size());
+    const auto [height, width] = sides(options_.size);
     padded_crop(frame, center_box(frame.height(), frame.width(), height, width));
   }
 };
@@ -91,13 +91,13 @@ class RandomResizedCrop : public StepWithOptions<RandomResizedCropOptions> {
   bool is_random() const override { return true; }
   StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
     Random random(key);
-    return {.reads_the_box = true, .box = random_resized_box(image_height, image_width, options_.scale(), options_.ratio(), random)};
+    return {.reads_the_box = true, .box = random_resized_box(image_height, image_width, options_.scale, options_.ratio, random)};
   }
   void act(ViewFrame& frame, const StepPlan& plan) const override { resized_crop(frame, plan.box, height(), width()); }
 
  private:
-  int height() const { return options_.size().height; }
-  int width() const { return options_.size().square() ? height() : options_.size().width; }
+  int height() const { return options_.size.height; }
+  int width() const { return options_.size.square() ? height() : options_.size.width; }
 };
 
 }  // namespace
@@ -131,21 +131,16 @@ ViewStepEntry random_resized_crop_entry(const RandomResizedCropOptions& options)
 
 namespace {
 
-class RandomHorizontalFlipOptions {
- public:
-  DEBIAS_OPTION(RandomHorizontalFlipOptions, double, p, 0.5)
-  static const OptionTable<RandomHorizontalFlipOptions>& table() {
-    static const auto table =
-        OptionTable<RandomHorizontalFlipOptions>().add("p", &RandomHorizontalFlipOptions::p_, Range::closed(0, 1), "probability");
-    return table;
-  }
+struct RandomHorizontalFlipOptions {
+  double p = 0.5;
+  void describe(OptionVisitor& o) { o("p", p, Range::closed(0, 1), "probability"); }
 };
 
 class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  bool is_random() const override { return options_.p() > 0 && options_.p() < 1; }
-  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
+  bool is_random() const override { return options_.p > 0 && options_.p < 1; }
+  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p}; }
   void act(ViewFrame& frame, const StepPlan&) const override { mirror_horizontally(frame); }
 };
 
@@ -154,7 +149,7 @@ class RandomRotation : public StepWithOptions<RandomRotationOptions> {
   using StepWithOptions::StepWithOptions;
   bool is_random() const override { return true; }
   StepPlan plan(int, int, const RngKey& key) const override {
-    const Spread& degrees = options_.degrees();
+    const Spread& degrees = options_.degrees;
     return {.numbers = {Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high)}};
   }
   void act(ViewFrame& frame, const StepPlan& plan) const override { rotate(frame, plan.numbers.front()); }

@@ -20,10 +20,10 @@ std::string what_of(const std::string& name) { return "view step '" + name + "'"
 template <class Options>
 FixedStepEntry entry(std::string name, std::vector<std::string> aliases, std::string summary, void (*act)(Image&, const Options&)) {
   auto make = [name, act](const Config& given) -> Step {
-    const Options options = Options::table().read(given, what_of(name));
+    const Options options = options_from<Options>(given, what_of(name));
     return [options, act](Image& image) { act(image, options); };
   };
-  return {std::move(name), std::move(aliases), std::move(summary), Options::table().specs(), std::move(make)};
+  return {std::move(name), std::move(aliases), std::move(summary), option_specs<Options>(), std::move(make)};
 }
 
 // A step of a recipe that draws nothing.
@@ -34,20 +34,17 @@ FixedStepEntry from_view_step(const ViewStepEntry& step) {
   return {step.name, step.aliases, step.summary, step.options, std::move(make)};
 }
 
-class BoxOptions {
- public:
-  DEBIAS_OPTION(BoxOptions, int64_t, top, 0)
-  DEBIAS_OPTION(BoxOptions, int64_t, left, 0)
-  DEBIAS_OPTION(BoxOptions, int64_t, height, 1)
-  DEBIAS_OPTION(BoxOptions, int64_t, width, 1)
-  Box box() const { return {static_cast<int>(top_), static_cast<int>(left_), static_cast<int>(height_), static_cast<int>(width_)}; }
-  static const OptionTable<BoxOptions>& table() {
-    static const auto table = OptionTable<BoxOptions>()
-                                  .add("top", &BoxOptions::top_, Range::closed(0, 1e6), "first row")
-                                  .add("left", &BoxOptions::left_, Range::closed(0, 1e6), "first column")
-                                  .add("height", &BoxOptions::height_, Range::closed(1, 1e6), "rows")
-                                  .add("width", &BoxOptions::width_, Range::closed(1, 1e6), "columns");
-    return table;
+struct BoxOptions {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 1;
+  int64_t width = 1;
+  Box box() const { return {static_cast<int>(top), static_cast<int>(left), static_cast<int>(height), static_cast<int>(width)}; }
+  void describe(OptionVisitor& o) {
+    o("top", top, Range::closed(0, 1e6), "first row");
+    o("left", left, Range::closed(0, 1e6), "first column");
+    o("height", height, Range::closed(1, 1e6), "rows");
+    o("width", width, Range::closed(1, 1e6), "columns");
   }
 };
 
@@ -63,78 +60,52 @@ void crop(Image& image, const BoxOptions& options) {
   image = padded_crop(image, options.box());
 }
 
-class ResizedCropOptions : public BoxOptions {
- public:
-  DEBIAS_OPTION(ResizedCropOptions, Extent, size, {32, 0})
-  static const OptionTable<ResizedCropOptions>& table() {
-    static const auto table =
-        OptionTable<ResizedCropOptions>()
-            .include(BoxOptions::table())
-            .add("size", &ResizedCropOptions::size_, Range::closed(1, kLargestExtent), "size of the result, square or [height, width]");
-    return table;
+struct ResizedCropOptions : BoxOptions {
+  Extent size = {32, 0};
+  void describe(OptionVisitor& o) {
+    BoxOptions::describe(o);
+    o("size", size, Range::closed(1, kLargestExtent), "size of the result, square or [height, width]");
   }
 };
 
 void resized_crop_to(Image& image, const ResizedCropOptions& options) {
   check_inside(image, options.box(), "resized_crop");
-  const Extent& size = options.size();
+  const Extent& size = options.size;
   image = resized_crop(image, options.box(), size.height, size.square() ? size.height : size.width);
 }
 
-class PadOptions {
- public:
-  DEBIAS_OPTION(PadOptions, int64_t, padding, 0)
-  static const OptionTable<PadOptions>& table() {
-    static const auto table =
-        OptionTable<PadOptions>().add("padding", &PadOptions::padding_, Range::closed(0, kLargestExtent), "black pixels on every side");
-    return table;
-  }
+struct PadOptions {
+  int64_t padding = 0;
+  void describe(OptionVisitor& o) { o("padding", padding, Range::closed(0, kLargestExtent), "black pixels on every side"); }
 };
 
 void pad(Image& image, const PadOptions& options) {
-  const int padding = static_cast<int>(options.padding());
+  const int padding = static_cast<int>(options.padding);
   image = padded_crop(image, {-padding, -padding, image.height + 2 * padding, image.width + 2 * padding});
 }
 
-class FactorOptions {
- public:
-  DEBIAS_OPTION(FactorOptions, double, factor, 1)
-  static const OptionTable<FactorOptions>& table() {
-    static const auto table = OptionTable<FactorOptions>().add("factor", &FactorOptions::factor_, Range::closed(0, 1e6),
-                                                               "factor of the blend; 1 changes nothing");
-    return table;
+struct FactorOptions {
+  double factor = 1;
+  void describe(OptionVisitor& o) { o("factor", factor, Range::closed(0, 1e6), "factor of the blend; 1 changes nothing"); }
+};
+
+struct HueOptions {
+  double factor = 0;
+  void describe(OptionVisitor& o) { o("factor", factor, Range::closed(-0.5, 0.5), "hue shift in turns"); }
+};
+
+struct BlurOptions {
+  int64_t kernel = 3;
+  double sigma = 1;
+  void describe(OptionVisitor& o) {
+    o("kernel", kernel, Range::closed(1, 999), "side of the kernel in pixels, odd");
+    o("sigma", sigma, Range::closed(1e-3, 1e3), "standard deviation in pixels");
   }
 };
 
-class HueOptions {
- public:
-  DEBIAS_OPTION(HueOptions, double, factor, 0)
-  static const OptionTable<HueOptions>& table() {
-    static const auto table = OptionTable<HueOptions>().add("factor", &HueOptions::factor_, Range::closed(-0.5, 0.5), "hue shift in turns");
-    return table;
-  }
-};
-
-class BlurOptions {
- public:
-  DEBIAS_OPTION(BlurOptions, int64_t, kernel, 3)
-  DEBIAS_OPTION(BlurOptions, double, sigma, 1)
-  static const OptionTable<BlurOptions>& table() {
-    static const auto table = OptionTable<BlurOptions>()
-                                  .add("kernel", &BlurOptions::kernel_, Range::closed(1, 999), "side of the kernel in pixels, odd")
-                                  .add("sigma", &BlurOptions::sigma_, Range::closed(1e-3, 1e3), "standard deviation in pixels");
-    return table;
-  }
-};
-
-class RotateOptions {
- public:
-  DEBIAS_OPTION(RotateOptions, double, degrees, 0)
-  static const OptionTable<RotateOptions>& table() {
-    static const auto table =
-        OptionTable<RotateOptions>().add("degrees", &RotateOptions::degrees_, Range::closed(-360, 360), "counter-clockwise");
-    return table;
-  }
+struct RotateOptions {
+  double degrees = 0;
+  void describe(OptionVisitor& o) { o("degrees", degrees, Range::closed(-360, 360), "counter-clockwise"); }
 };
 
 std::vector<FixedStepEntry> all_steps() {
@@ -147,19 +118,19 @@ std::vector<FixedStepEntry> all_steps() {
       entry<NoOptions>("hflip", {"horizontal_flip"}, "mirrors left and right",
                        [](Image& image, const NoOptions&) { mirror_horizontally(image); }),
       entry<FactorOptions>("brightness", {}, "blend with black",
-                           [](Image& image, const FactorOptions& o) { adjust_brightness(image, o.factor()); }),
+                           [](Image& image, const FactorOptions& o) { adjust_brightness(image, o.factor); }),
       entry<FactorOptions>("contrast", {}, "blend with the mean luma",
-                           [](Image& image, const FactorOptions& o) { adjust_contrast(image, o.factor()); }),
+                           [](Image& image, const FactorOptions& o) { adjust_contrast(image, o.factor); }),
       entry<FactorOptions>("saturation", {}, "blend with the luma",
-                           [](Image& image, const FactorOptions& o) { adjust_saturation(image, o.factor()); }),
+                           [](Image& image, const FactorOptions& o) { adjust_saturation(image, o.factor); }),
       entry<HueOptions>("hue", {}, "turns the hue, through HSV bytes",
-                        [](Image& image, const HueOptions& o) { adjust_hue(image, o.factor()); }),
+                        [](Image& image, const HueOptions& o) { adjust_hue(image, o.factor); }),
       entry<NoOptions>("grayscale", {}, "converts to grey: luma in all channels",
                        [](Image& image, const NoOptions&) { make_grayscale(image); }),
       entry<BlurOptions>("gaussian_blur", {"blur"}, "Gaussian blur, borders mirrored",
-                         [](Image& image, const BlurOptions& o) { gaussian_blur(image, static_cast<int>(o.kernel()), o.sigma()); }),
+                         [](Image& image, const BlurOptions& o) { gaussian_blur(image, static_cast<int>(o.kernel), o.sigma); }),
       entry<RotateOptions>("rotate", {}, "rotates about the centre, with nearest-pixel sampling and black outside",
-                           [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees()); }),
+                           [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees); }),
       from_view_step(rgb_to_lab_entry()),
       from_view_step(rgb_to_ycbcr_entry()),
   };

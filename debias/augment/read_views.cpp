@@ -97,8 +97,8 @@ ChosenViews read_section(Config section, const std::vector<std::string>& others)
   for (const auto& [key, value] : section.entries()) {
     if (key == "preset" || key == "steps" || std::find(others.begin(), others.end(), key) != others.end()) continue;
     if (key == "normalize") {
-      const auto given = NormalizeOptions::table().read(value, "views: normalize");
-      chosen.normalize = {given.mean(), given.std()};
+      const auto given = options_from<NormalizeOptions>(value, "views: normalize");
+      chosen.normalize = {given.mean, given.std};
       continue;
     }
     const auto step = std::find_if(steps.begin(), steps.end(), [&word = key](const NamedStep& s) { return is_called(s.entry, word); });

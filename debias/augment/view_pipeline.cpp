@@ -115,7 +115,7 @@ Config steps_section(const std::vector<std::shared_ptr<const ViewStep>>& steps) 
 
 Config ViewPipeline::config() const {
   Config section = steps_section(steps_);
-  section.set("normalize", NormalizeOptions::table().write(NormalizeOptions().mean(mean()).std(std())));
+  section.set("normalize", config_of(NormalizeOptions{.mean = mean(), .std = std()}));
   return section;
 }
 

@@ -24,24 +24,25 @@ namespace {
 
 using Steps = std::vector<ViewStepEntry>;
 
-RandomResizedCropOptions crop_to(int side) { return RandomResizedCropOptions().size({side, 0}); }
-RandomResizedCropOptions large_crop_to(int side) { return crop_to(side).scale({0.2, 1.0}); }
+RandomResizedCropOptions crop_to(int side) { return {.size = {side, 0}}; }
+RandomResizedCropOptions large_crop_to(int side) { return {.size = {side, 0}, .scale = {0.2, 1.0}}; }
 
-ViewStepEntry padded_crop_to(int side) { return random_crop_entry(RandomCropOptions().size({side, 0}).padding(4)); }
+ViewStepEntry padded_crop_to(int side) { return random_crop_entry(RandomCropOptions{.size = {side, 0}, .padding = 4}); }
 
 ViewStepEntry simclr_jitter() {
   const Spread factor = Spread::number(0.4);
-  return color_jitter_entry(ColorJitterOptions().brightness(factor).contrast(factor).saturation(factor).hue(Spread::number(0.1)).p(0.8));
+  return color_jitter_entry(
+      ColorJitterOptions{.brightness = factor, .contrast = factor, .saturation = factor, .hue = Spread::number(0.1), .p = 0.8});
 }
 
 Steps crop_flip_colours(const RandomResizedCropOptions& crop) {
   return {random_resized_crop_entry(crop), random_horizontal_flip_entry(), simclr_jitter(),
-          random_grayscale_entry(RandomGrayscaleOptions().p(0.2))};
+          random_grayscale_entry(RandomGrayscaleOptions{.p = 0.2})};
 }
 
 Steps simclr(int side, int kernel) {
   Steps steps = crop_flip_colours(crop_to(side));
-  steps.push_back(gaussian_blur_entry(GaussianBlurOptions().kernel_size(kernel).p(0.5)));
+  steps.push_back(gaussian_blur_entry(GaussianBlurOptions{.kernel_size = kernel, .p = 0.5}));
   return steps;
 }
 
@@ -72,12 +73,12 @@ const std::vector<ViewPresetEntry>& view_preset_registry() {
        {},
        "Biased-MNIST with rotation and colour jitter (BiasCon, SoftCon)",
        {},
-       {random_rotation_entry(RandomRotationOptions().degrees(Spread::number(20))), simclr_jitter()}},
+       {random_rotation_entry(RandomRotationOptions{.degrees = Spread::number(20)}), simclr_jitter()}},
       {"bf",
        {},
        "bFFHQ: 224 x 224, padded crop, flip",
        {},
-       {resize_entry(ResizeOptions().size({224, 224})), padded_crop_to(224), random_horizontal_flip_entry()}},
+       {resize_entry(ResizeOptions{.size = {224, 224}}), padded_crop_to(224), random_horizontal_flip_entry()}},
       {"in_std",
        {},
        "ImageNet's usual training views of 224 pixels",
@@ -87,7 +88,7 @@ const std::vector<ViewPresetEntry>& view_preset_registry() {
        {},
        "ImageNet-100: short side 256, then crop to 224 pixels and flip",
        {},
-       {resize_entry(ResizeOptions().size({256, 0})), random_resized_crop_entry(crop_to(224)), random_horizontal_flip_entry()}},
+       {resize_entry(ResizeOptions{.size = {256, 0}}), random_resized_crop_entry(crop_to(224)), random_horizontal_flip_entry()}},
       {"cmc", {"cmc_lab"}, "L*a*b* views of 224 pixels (contrastive multiview coding): L, then a and b", {}, cmc(rgb_to_lab_entry())},
       {"cmc_ycbcr", {}, "YCbCr views of 224 pixels (contrastive multiview coding): Y, then Cb and Cr", {}, cmc(rgb_to_ycbcr_entry())},
   };

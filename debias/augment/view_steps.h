@@ -10,127 +10,89 @@
 
 namespace debias {
 
-class RandomResizedCropOptions {
- public:
-  DEBIAS_OPTION(RandomResizedCropOptions, Extent, size, {32, 0})
-  DEBIAS_OPTION(RandomResizedCropOptions, Interval, scale, {0.08, 1.0})
-  DEBIAS_OPTION(RandomResizedCropOptions, Interval, ratio, {3.0 / 4.0, 4.0 / 3.0})
-  static const OptionTable<RandomResizedCropOptions>& table() {
-    static const auto table =
-        OptionTable<RandomResizedCropOptions>()
-            .add("size", &RandomResizedCropOptions::size_, Range::closed(1, kLargestExtent),
-                 "size of the view in pixels, square or [height, width]")
-            .add("scale", &RandomResizedCropOptions::scale_, Range::above(0), "area of the crop as a share of the image's")
-            .add("ratio", &RandomResizedCropOptions::ratio_, Range::closed(1e-3, 1e3), "width over height of the crop");
-    return table;
+struct RandomResizedCropOptions {
+  Extent size = {32, 0};
+  Interval scale = {0.08, 1.0};
+  Interval ratio = {3.0 / 4.0, 4.0 / 3.0};
+  void describe(OptionVisitor& o) {
+    o("size", size, Range::closed(1, kLargestExtent), "size of the view in pixels, square or [height, width]");
+    o("scale", scale, Range::above(0), "area of the crop as a share of the image's");
+    o("ratio", ratio, Range::closed(1e-3, 1e3), "width over height of the crop");
   }
 };
 
-class ColorJitterOptions {
- public:
-  DEBIAS_OPTION(ColorJitterOptions, Spread, brightness, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, contrast, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, saturation, {})
-  DEBIAS_OPTION(ColorJitterOptions, Spread, hue, {})
-  DEBIAS_OPTION(ColorJitterOptions, double, p, 1.0)
-  static const OptionTable<ColorJitterOptions>& table() {
-    static const auto table =
-        OptionTable<ColorJitterOptions>()
-            .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0),
-                 "brightness factor; x stands for [max(0, 1 - x), 1 + x]")
-            .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "like brightness, for this property")
-            .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "like brightness, for this property")
-            .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]")
-            .add("p", &ColorJitterOptions::p_, Range::closed(0, 1), "probability that the step acts (RandomApply)");
-    return table;
+struct ColorJitterOptions {
+  Spread brightness = {};
+  Spread contrast = {};
+  Spread saturation = {};
+  Spread hue = {};
+  double p = 1.0;
+  void describe(OptionVisitor& o) {
+    o("brightness", brightness, Range::at_least(0), "brightness factor; x stands for [max(0, 1 - x), 1 + x]");
+    o("contrast", contrast, Range::at_least(0), "like brightness, for this property");
+    o("saturation", saturation, Range::at_least(0), "like brightness, for this property");
+    o("hue", hue, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]");
+    o("p", p, Range::closed(0, 1), "probability that the step acts (RandomApply)");
   }
 };
 
-class RandomGrayscaleOptions {
- public:
-  DEBIAS_OPTION(RandomGrayscaleOptions, double, p, 0.1)
-  static const OptionTable<RandomGrayscaleOptions>& table() {
-    static const auto table =
-        OptionTable<RandomGrayscaleOptions>().add("p", &RandomGrayscaleOptions::p_, Range::closed(0, 1), "probability");
-    return table;
+struct RandomGrayscaleOptions {
+  double p = 0.1;
+  void describe(OptionVisitor& o) { o("p", p, Range::closed(0, 1), "probability"); }
+};
+
+struct GaussianBlurOptions {
+  int64_t kernel_size = 3;
+  Spread sigma = Spread::between(0.1, 2.0);
+  double p = 1.0;
+  void describe(OptionVisitor& o) {
+    o("kernel_size", kernel_size, Range::closed(1, 999), "side of the kernel in pixels, odd");
+    o("sigma", sigma, Range::closed(1e-3, 1e3), "standard deviation in pixels; drawn uniformly from a pair");
+    o("p", p, Range::closed(0, 1), "probability that the step acts");
+    o.check([this](const std::string& what) {
+      if (kernel_size % 2 == 1) return;
+      throw usage_error("{}: kernel_size: {} is even; give an odd number such as {}", what, kernel_size, kernel_size + 1);
+    });
   }
 };
 
-class GaussianBlurOptions {
- public:
-  DEBIAS_OPTION(GaussianBlurOptions, int64_t, kernel_size, 3)
-  DEBIAS_OPTION(GaussianBlurOptions, Spread, sigma, Spread::between(0.1, 2.0))
-  DEBIAS_OPTION(GaussianBlurOptions, double, p, 1.0)
-  static const OptionTable<GaussianBlurOptions>& table() {
-    static const auto table =
-        OptionTable<GaussianBlurOptions>()
-            .add("kernel_size", &GaussianBlurOptions::kernel_size_, Range::closed(1, 999), "side of the kernel in pixels, odd")
-            .add("sigma", &GaussianBlurOptions::sigma_, Range::closed(1e-3, 1e3),
-                 "standard deviation in pixels; drawn uniformly from a pair")
-            .add("p", &GaussianBlurOptions::p_, Range::closed(0, 1), "probability that the step acts")
-            .check([](const GaussianBlurOptions& options, const std::string& what) {
-              if (options.kernel_size() % 2 == 1) return;
-              throw usage_error("{}: kernel_size: {} is even; give an odd number such as {}", what, options.kernel_size(),
-                                options.kernel_size() + 1);
-            });
-    return table;
+struct RandomCropOptions {
+  Extent size = {32, 0};
+  int64_t padding = 0;
+  void describe(OptionVisitor& o) {
+    o("size", size, Range::closed(1, kLargestExtent), "size of the view in pixels, square or [height, width]");
+    o("padding", padding, Range::closed(0, kLargestExtent), "black pixels added on every side first");
   }
 };
 
-class RandomCropOptions {
- public:
-  DEBIAS_OPTION(RandomCropOptions, Extent, size, {32, 0})
-  DEBIAS_OPTION(RandomCropOptions, int64_t, padding, 0)
-  static const OptionTable<RandomCropOptions>& table() {
-    static const auto table =
-        OptionTable<RandomCropOptions>()
-            .add("size", &RandomCropOptions::size_, Range::closed(1, kLargestExtent),
-                 "size of the view in pixels, square or [height, width]")
-            .add("padding", &RandomCropOptions::padding_, Range::closed(0, kLargestExtent), "black pixels added on every side first");
-    return table;
+struct ResizeOptions {
+  Extent size = {32, 0};
+  void describe(OptionVisitor& o) {
+    o("size", size, Range::closed(1, kLargestExtent), "length of the short side in pixels, or [height, width]");
   }
 };
 
-class ResizeOptions {
- public:
-  DEBIAS_OPTION(ResizeOptions, Extent, size, {32, 0})
-  static const OptionTable<ResizeOptions>& table() {
-    static const auto table = OptionTable<ResizeOptions>().add("size", &ResizeOptions::size_, Range::closed(1, kLargestExtent),
-                                                               "length of the short side in pixels, or [height, width]");
-    return table;
+struct CenterCropOptions {
+  Extent size = {32, 0};
+  void describe(OptionVisitor& o) {
+    o("size", size, Range::closed(1, kLargestExtent), "size of the view in pixels, square or [height, width]");
   }
 };
 
-class CenterCropOptions {
- public:
-  DEBIAS_OPTION(CenterCropOptions, Extent, size, {32, 0})
-  static const OptionTable<CenterCropOptions>& table() {
-    static const auto table = OptionTable<CenterCropOptions>().add("size", &CenterCropOptions::size_, Range::closed(1, kLargestExtent),
-                                                                   "size of the view in pixels, square or [height, width]");
-    return table;
-  }
-};
-
-class RandomRotationOptions {
- public:
-  DEBIAS_OPTION(RandomRotationOptions, Spread, degrees, Spread::number(20))
-  static const OptionTable<RandomRotationOptions>& table() {
-    static const auto table = OptionTable<RandomRotationOptions>().add(
-        "degrees", &RandomRotationOptions::degrees_, Range::closed(-360, 360), "angle in degrees, counter-clockwise; d stands for [-d, d]");
-    return table;
+struct RandomRotationOptions {
+  Spread degrees = Spread::number(20);
+  void describe(OptionVisitor& o) {
+    o("degrees", degrees, Range::closed(-360, 360), "angle in degrees, counter-clockwise; d stands for [-d, d]");
   }
 };
 
 // The final step, which no list of steps has.
-class NormalizeOptions {
- public:
-  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, mean, {})
-  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, std, {})
-  static const OptionTable<NormalizeOptions>& table() {
-    static const auto table = OptionTable<NormalizeOptions>()
-                                  .add("mean", &NormalizeOptions::mean_, Range::closed(-1e6, 1e6), "per channel, of values in [0, 1]")
-                                  .add("std", &NormalizeOptions::std_, Range::closed(1e-6, 1e6), "per channel, of values in [0, 1]");
-    return table;
+struct NormalizeOptions {
+  std::vector<double> mean = {};
+  std::vector<double> std = {};
+  void describe(OptionVisitor& o) {
+    o("mean", mean, Range::closed(-1e6, 1e6), "per channel, of values in [0, 1]");
+    o("std", std, Range::closed(1e-6, 1e6), "per channel, of values in [0, 1]");
   }
 };
 
@@ -152,7 +114,7 @@ class StepWithOptions : public ViewStep {
  public:
   StepWithOptions(std::string name, Options options) : options_(std::move(options)), name_(std::move(name)) {}
   std::string name() const override { return name_; }
-  Config config() const override { return Options::table().write(options_); }
+  Config config() const override { return config_of(options_); }
 
  protected:
   const Options options_;
@@ -164,9 +126,9 @@ class StepWithOptions : public ViewStep {
 template <class Step, class Options>
 ViewStepEntry step_entry(std::string name, std::vector<std::string> aliases, std::string summary, const Options& defaults = {}) {
   auto make = [name, defaults](const Config& options) -> std::unique_ptr<ViewStep> {
-    return std::make_unique<Step>(name, Options::table().read(options, "view step '" + name + "'", {}, defaults));
+    return std::make_unique<Step>(name, options_from<Options>(options, "view step '" + name + "'", {}, defaults));
   };
-  return {std::move(name), std::move(aliases), std::move(summary), Options::table().specs(), std::move(make)};
+  return {std::move(name), std::move(aliases), std::move(summary), option_specs<Options>(), std::move(make)};
 }
 
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
@@ -20,10 +20,7 @@ class MujocoModel;
 
 // Detail drawn beside the bodies. `plain` leaves shadows and reflections out: other images, in half the time.
 enum class Look { kFull, kPlain };
-template <>
-struct EnumNames<Look> {
-  static constexpr std::array<std::pair<std::string_view, Look>, 2> values = {{{"full", Look::kFull}, {"plain", Look::kPlain}}};
-};
+constexpr auto enum_words(Look) { return named("full", "plain"); }
 
 class FrameRenderer {
  public:

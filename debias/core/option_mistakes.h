@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// As OptionTable::read(), but a usage error names every wrong key and value of the section (UsageErrors where there are several), not the
+// As options_from(), but a usage error names every wrong key and value of the section (UsageErrors where there are several), not the
 // first alone. Conditions on several options are checked only if each of them is valid.
 template <class Options>
 Options read_options(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) {
@@ -18,10 +18,16 @@ Options read_options(const Config& node, const std::string& what, const std::vec
   Options tried{};
   for (const auto& [key, value] : node.entries()) {
     if (key == "variant" || std::ranges::find(others, key) != others.end()) continue;
-    mistakes.collect([&, &key = key, &value = value] { Options::table().assign(tried, key, value, what, others); });
+    mistakes.collect([&, &key = key, &value = value] {
+      if constexpr (HasOptionTable<Options>) {
+        Options::table().assign(tried, key, value, what, others);
+      } else {
+        described(tried).assign(key, value, what, others);
+      }
+    });
   }
   mistakes.throw_if_any();
-  return Options::table().read(node, what, others);
+  return options_from<Options>(node, what, others);
 }
 
 }  // namespace debias

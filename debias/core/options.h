@@ -1,22 +1,19 @@
-// Options structs and the one table each has.
+// Options: each struct describes its own, once.
 //
-//   class KnnOptions {
-//    public:
-//     DEBIAS_OPTION(KnnOptions, int64_t, k, 200)
-//     DEBIAS_OPTION(KnnOptions, double, temperature, 0.5)
-//     static const OptionTable<KnnOptions>& table();
+//   struct KnnOptions {
+//     int64_t k = 200;
+//     double temperature = 0.5;
+//     void describe(OptionVisitor& o) {
+//       o("k", k, Range::at_least(1), "neighbours that vote");
+//       o("temperature", temperature, Range::closed(1e-3, 100), "divides the cosine of a vote");
+//     }
 //   };
-//   const OptionTable<KnnOptions>& KnnOptions::table() {
-//     static const auto table = OptionTable<KnnOptions>()
-//         .add("k", &KnnOptions::k_, Range::at_least(1), "neighbours that vote")
-//         .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote");
-//     return table;
-//   }
+//   const auto options = options_from<KnnOptions>(section, "knn");
 //
-// A default is in the struct and nowhere else. The table provides: reading a recipe's map (unknown keys rejected with the nearest
+// A default is in the struct and nowhere else. The description provides: reading a recipe's map (unknown keys rejected with the nearest
 // name, ranges checked, file and line named), `--set key=value`, `debias list`, `--help`, the docs' option tables, variants and the
-// resolved config. Field types: bool, int64_t, double, std::string, enums with an EnumNames specialisation, Auto<T>, std::optional<T>
-// ("none") and std::vector of numbers or strings.
+// resolved config. Field types: bool, int64_t, double, std::string, enums with names, Auto<T>, std::optional<T> ("none") and std::vector
+// of numbers, strings or enums.
 #pragma once
 
 #include <array>
@@ -33,11 +30,13 @@
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 
 namespace debias {
 
+// The older form: a class with setters and one OptionTable. Only losses have it.
 #define DEBIAS_OPTION(Self, Type, name, ...)   \
   Self& name(Type value) {                     \
     name##_ = std::move(value);                \
@@ -51,19 +50,6 @@ template <class T>
 struct Auto : std::optional<T> {
   using std::optional<T>::optional;
 };
-
-// Names of an enum's values, default first:
-//   template <> struct EnumNames<Clamp> { static constexpr std::array<std::pair<std::string_view, Clamp>, 2> values = {{...}}; };
-template <class E>
-struct EnumNames;
-
-template <class E>
-std::string_view enum_name(E value) {
-  for (const auto& [name, candidate] : EnumNames<E>::values) {
-    if (candidate == value) return name;
-  }
-  return "?";
-}
 
 // The interval of a number (or of each number of a list).
 struct Range {
@@ -109,56 +95,39 @@ nlohmann::ordered_json option_json(const OptionSpec& spec);
 namespace options_detail {
 
 [[noreturn]] void refuse(const Config& value, const std::string& what, const std::string& expected);
+[[noreturn]] void refuse_word(const Config& value, const std::string& what, const std::vector<std::string>& known);
 std::string shown(const Config& value);  // short text of a value for messages
-void check_range(double number, const Range& range, const Config& value, const std::string& what);
 
+// How values of one type are read and written.
 template <class F>
 struct Field;
 
 template <>
 struct Field<bool> {
   static std::string type() { return "boolean"; }
-  static bool parse(const Config& value, const Range&, const std::string& what) {
-    bool result;
-    if (!value.is_scalar() || !parse_boolean(value.text(), &result)) refuse(value, what, "true or false");
-    return result;
-  }
-  static Config emit(bool value) { return Config::boolean(value); }
+  static bool parse(const Config& value, const Range& range, const std::string& what);
+  static Config emit(bool value);
 };
 
 template <>
 struct Field<int64_t> {
   static std::string type() { return "integer"; }
-  static int64_t parse(const Config& value, const Range& range, const std::string& what) {
-    int64_t result;
-    if (!value.is_scalar() || !parse_integer(value.text(), &result)) refuse(value, what, "an integer");
-    check_range(static_cast<double>(result), range, value, what);
-    return result;
-  }
-  static Config emit(int64_t value) { return Config::integer(value); }
+  static int64_t parse(const Config& value, const Range& range, const std::string& what);
+  static Config emit(int64_t value);
 };
 
 template <>
 struct Field<double> {
   static std::string type() { return "number"; }
-  static double parse(const Config& value, const Range& range, const std::string& what) {
-    double result;
-    if (!value.is_scalar() || !parse_number(value.text(), &result)) refuse(value, what, "a number");
-    check_range(result, range, value, what);
-    return result;
-  }
-  static Config emit(double value) { return Config::number(value); }
+  static double parse(const Config& value, const Range& range, const std::string& what);
+  static Config emit(double value);
 };
 
 template <>
 struct Field<std::string> {
   static std::string type() { return "text"; }
-  static std::string parse(const Config& value, const Range&, const std::string& what) {
-    if (value.is_null()) return "";
-    if (!value.is_scalar()) refuse(value, what, "a word or text");
-    return value.text();
-  }
-  static Config emit(const std::string& value) { return Config::string(value); }
+  static std::string parse(const Config& value, const Range& range, const std::string& what);
+  static Config emit(const std::string& value);
 };
 
 template <class E>
@@ -175,7 +144,7 @@ struct Field<E> {
     for (const auto& [name, candidate] : EnumNames<E>::values) {
       if (name == value.text()) return candidate;
     }
-    throw usage_error("{}{}: unknown value '{}'{}", value.prefix(), what, value.text(), suggestion(value.text(), choices()));
+    refuse_word(value, what, choices());
   }
   static Config emit(E value) { return Config::scalar(std::string(enum_name(value))); }
 };
@@ -203,8 +172,13 @@ struct Field<std::optional<T>> {
 template <class T>
 struct Field<std::vector<T>> {
   static std::string type() { return "list of " + Field<T>::type() + "s"; }
+  static std::string such_as() {
+    if constexpr (std::is_enum_v<T>)
+      return fmt::format("a list such as [{}, {}]", EnumNames<T>::values[0].first, EnumNames<T>::values[1].first);
+    return "a list such as [1, 2]";
+  }
   static std::vector<T> parse(const Config& value, const Range& range, const std::string& what) {
-    if (!value.is_sequence()) refuse(value, what, "a list such as [1, 2]");
+    if (!value.is_sequence()) refuse(value, what, such_as());
     std::vector<T> result;
     for (const auto& item : value.items()) result.push_back(Field<T>::parse(item, range, what));
     return result;
@@ -216,7 +190,146 @@ struct Field<std::vector<T>> {
   }
 };
 
+template <class T>
+std::vector<std::string> choices_of() {
+  if constexpr (std::is_enum_v<T>) return Field<T>::choices();
+  return {};
+}
+template <class T>
+struct ItemOf {
+  using Type = T;
+};
+template <class T>
+struct ItemOf<std::vector<T>> {
+  using Type = T;
+};
+
 }  // namespace options_detail
+
+// A value of its own, outside of a struct; `what` begins messages. Usage errors.
+template <class T>
+T read_value(const Config& value, const std::string& what, const Range& range = {}) {
+  return options_detail::Field<T>::parse(value, range, what);
+}
+template <class T>
+Config write_value(const T& value) {
+  return options_detail::Field<T>::emit(value);
+}
+
+// What the options of one type have in common, whatever their struct.
+struct OptionType {
+  std::string name;
+  std::vector<std::string> choices;
+  void (*read)(void* field, const Config& value, const Range& range, const std::string& what);
+  Config (*write)(const void* field);
+};
+
+template <class T>
+const OptionType& option_type() {
+  using options_detail::Field;
+  static const OptionType type{Field<T>::type(), options_detail::choices_of<typename options_detail::ItemOf<T>::Type>(),
+                               [](void* field, const Config& value, const Range& range, const std::string& what) {
+                                 *static_cast<T*>(field) = Field<T>::parse(value, range, what);
+                               },
+                               [](const void* field) { return Field<T>::emit(*static_cast<const T*>(field)); }};
+  return type;
+}
+extern template const OptionType& option_type<bool>();
+extern template const OptionType& option_type<int64_t>();
+extern template const OptionType& option_type<double>();
+extern template const OptionType& option_type<std::string>();
+extern template const OptionType& option_type<Auto<bool>>();
+extern template const OptionType& option_type<Auto<int64_t>>();
+extern template const OptionType& option_type<Auto<double>>();
+extern template const OptionType& option_type<std::optional<double>>();
+extern template const OptionType& option_type<std::optional<std::string>>();
+extern template const OptionType& option_type<std::vector<int64_t>>();
+extern template const OptionType& option_type<std::vector<double>>();
+extern template const OptionType& option_type<std::vector<std::string>>();
+
+// The same with the name and choices of T, for a field that may be unset: it is then written as null.
+template <class T>
+const OptionType& dependent_type() {
+  using options_detail::Field;
+  static const OptionType type{option_type<T>().name, option_type<T>().choices,
+                               [](void* field, const Config& value, const Range& range, const std::string& what) {
+                                 *static_cast<std::optional<T>*>(field) = Field<T>::parse(value, range, what);
+                               },
+                               [](const void* field) {
+                                 const auto& given = *static_cast<const std::optional<T>*>(field);
+                                 return given ? Field<T>::emit(*given) : Config();
+                               }};
+  return type;
+}
+
+// One option of one struct.
+struct DescribedOption {
+  std::string name;
+  std::string help;
+  Range range;
+  const OptionType* type = nullptr;
+  void* field = nullptr;
+  Config otherwise;                        // the value while `field` is unset
+  std::map<std::string, Config> variants;  // as of OptionSpec
+
+  Config value() const;
+  void read(const Config& value, const std::string& what) const { type->read(field, value, range, what); }
+  OptionSpec spec() const;  // with the value as default
+};
+
+// What a struct tells of its options, in the order of lists. It refers to the struct, which has to outlive it.
+class OptionVisitor {
+ public:
+  template <class T>
+  void operator()(std::string_view name, T& field, std::string_view help) {
+    add(name, &field, option_type<T>(), Range::any(), help);
+  }
+  template <class T>
+  void operator()(std::string_view name, T& field, const Range& range, std::string_view help) {
+    add(name, &field, option_type<T>(), range, help);
+  }
+  // An option whose default, `otherwise`, follows from other options.
+  template <class T>
+  void dependent(std::string_view name, std::optional<T>& field, const T& otherwise, std::string_view help) {
+    add(name, &field, dependent_type<T>(), Range::any(), help).otherwise = options_detail::Field<T>::emit(otherwise);
+  }
+
+  // The value an option takes under `variant: NAME` (stable: the defaults).
+  void variant(std::string_view variant_name, std::string_view option, std::string_view value);
+  void with_variants() { with_variants_ = true; }  // accept the key `variant` even where no option differs
+
+  // A check after each read, of all options or one, whose line is then named; it throws a usage error that begins with `what`.
+  using Check = std::function<void(const std::string& what)>;
+  void check(Check function) { checks_.emplace_back("", std::move(function)); }
+  void check(std::string option, Check function) { checks_.emplace_back(std::move(option), std::move(function)); }
+
+  const std::vector<DescribedOption>& options() const { return options_; }
+  const DescribedOption* find(std::string_view name) const;  // null: there is none
+  std::vector<std::string> names() const;
+  std::vector<OptionSpec> specs() const;
+  Config write() const;
+
+  // What options_from() and option_mistakes.h describe.
+  void read(const Config& section, const std::string& what, const std::vector<std::string>& others);
+  void assign(const std::string& key, const Config& value, const std::string& what, const std::vector<std::string>& others);
+  void check_ranges(const std::string& what) const;
+  void run_checks(const Config& section, const std::string& what) const;
+
+ private:
+  DescribedOption& add(std::string_view name, void* field, const OptionType& type, const Range& range, std::string_view help);
+  void apply_variant(const Config& variant, const std::string& what);
+
+  std::vector<DescribedOption> options_;
+  std::vector<std::pair<std::string, Check>> checks_;
+  bool with_variants_ = false;
+};
+
+template <class Options>
+OptionVisitor described(Options& options) {
+  OptionVisitor visitor;
+  options.describe(visitor);
+  return visitor;
+}
 
 template <class T>
 class OptionTable {
@@ -397,12 +510,67 @@ class OptionTable {
 };
 
 // Of an entry that has none.
-class NoOptions {
- public:
-  static const OptionTable<NoOptions>& table() {
-    static const OptionTable<NoOptions> table;
-    return table;
-  }
+struct NoOptions {
+  void describe(OptionVisitor&) {}
 };
+
+template <class Options>
+concept HasOptionTable = requires {
+  Options::table();
+};
+
+// The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the caller. A
+// key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. What the map does not give stays as in `result`.
+template <class Options>
+Options options_from(const Config& section, const std::string& what, const std::vector<std::string>& others = {}, Options result = {}) {
+  if constexpr (HasOptionTable<Options>) {
+    return Options::table().read(section, what, others, std::move(result));
+  } else {
+    described(result).read(section, what, others);
+    return result;
+  }
+}
+
+// Every option written out; reads as the same struct.
+template <class Options>
+Config config_of(Options options) {
+  if constexpr (HasOptionTable<Options>) {
+    return Options::table().write(options);
+  } else {
+    return described(options).write();
+  }
+}
+
+template <class Options>
+std::vector<OptionSpec> option_specs() {
+  if constexpr (HasOptionTable<Options>) {
+    return Options::table().specs();
+  } else {
+    Options defaults{};
+    return described(defaults).specs();
+  }
+}
+
+template <class Options>
+std::vector<std::string> option_names() {
+  if constexpr (HasOptionTable<Options>) {
+    return Options::table().names();
+  } else {
+    Options defaults{};
+    return described(defaults).names();
+  }
+}
+
+// Ranges and checks of a struct made in code. Usage errors.
+template <class Options>
+void check_options(Options options, const std::string& what) {
+  if constexpr (HasOptionTable<Options>) {
+    Options::table().verify(options, what);
+  } else {
+    Options scratch = options;
+    described(scratch).check_ranges(what);
+    described(options).run_checks(Config(), what);
+  }
+}
 
 }  // namespace debias

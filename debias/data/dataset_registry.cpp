@@ -24,13 +24,13 @@ DatasetEntry dataset_entry(const std::string& name, const std::string& summary,
                            const std::function<std::unique_ptr<SampleTable>(const Options&)>& make) {
   const auto read = [](const DatasetEntry& entry, const Config& section) {
     const auto options = read_options<Options>(section, fmt::format("data set '{}'", entry.name), {"name"});
-    ChosenData chosen{&entry, section, options, options.root()};
-    if constexpr (requires { options.labels(); }) chosen.label_file = options.labels().file();
-    if constexpr (requires { options.vocabulary(); }) chosen.label_file = options.vocabulary();
+    ChosenData chosen{&entry, section, options, options.root};
+    if constexpr (requires { options.labels; }) chosen.label_file = options.labels.file;
+    if constexpr (requires { options.vocabulary; }) chosen.label_file = options.vocabulary;
     return chosen;
   };
   const auto make_any = [make](const std::any& options) { return make(std::any_cast<const Options&>(options)); };
-  return {name, {}, summary, Options::table().specs(), read, make_any};
+  return {name, {}, summary, option_specs<Options>(), read, make_any};
 }
 
 DatasetEntry of_sentences(DatasetEntry entry) {

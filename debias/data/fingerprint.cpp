@@ -167,7 +167,7 @@ DataFingerprint fingerprint_from_json(const Json& json) {
     result.classes = json.at("classes").get<std::vector<std::string>>();
     result.biases = json.at("biases").get<std::vector<std::string>>();
     const Config verify = Config::string(json.at("verify").get<std::string>());
-    result.verify = options_detail::Field<Verify>::parse(verify, Range::any(), "verify");
+    result.verify = read_value<Verify>(verify, "verify");
     result.options = json.at("options");
     result.labels = json.at("labels").get<std::string>();
     result.images = json.at("images").get<std::string>();

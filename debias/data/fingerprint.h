@@ -16,14 +16,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
 #include "debias/data/chosen.h"
 #include "debias/data/dataset.h"
@@ -31,11 +28,7 @@
 namespace debias {
 
 enum class Verify { kListing, kContents };
-template <>
-struct EnumNames<Verify> {
-  static constexpr std::array<std::pair<std::string_view, Verify>, 2> values = {
-      {{"listing", Verify::kListing}, {"contents", Verify::kContents}}};
-};
+constexpr auto enum_words(Verify) { return named("listing", "contents"); }
 
 struct DataFingerprint {
   std::string name, split;

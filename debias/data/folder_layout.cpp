@@ -93,8 +93,8 @@ FolderLayout find_layout(const std::string& root) {
 
 std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split) {
   ImageFolderOptions options;
-  options.root(root);
-  if (!split.empty()) options.split(split);
+  options.root = root;
+  if (!split.empty()) options.split = split;
   return make_image_folder(options);
 }
 

@@ -43,15 +43,6 @@ void set_quotas(std::vector<Stratum>& strata, int64_t count, int64_t total) {
 
 }  // namespace
 
-const OptionTable<HoldOutOptions>& HoldOutOptions::table() {
-  static const auto table = OptionTable<HoldOutOptions>()
-                                .add("hold_out", &HoldOutOptions::hold_out_, Range::closed(0, 1e9),
-                                     "number of images to remove from train, stratified by class; `split: held_out` has them")
-                                .add("seed", &HoldOutOptions::seed_, Range::closed(0, 9e15),
-                                     "random seed of the data set; in a recipe, `run` means the run's seed");
-  return table;
-}
-
 HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t count, uint64_t seed) {
   const auto total = static_cast<int64_t>(labels.size());
   if (count < 0 || count >= total) throw usage_error("hold_out: {} of {} images; at least one must be left to train on", count, total);
@@ -74,13 +65,13 @@ HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t coun
 
 std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part) {
   const bool wants_held_out = part == HoldOutPart::kHeldOut;
-  if (options.hold_out() == 0) {
+  if (options.count == 0) {
     if (!wants_held_out) return train;
     throw usage_error("data set '{}': split held_out is empty; give hold_out: N, as in the train entry", train->info().name);
   }
   std::vector<int64_t> labels(static_cast<size_t>(train->size()));
   for (int64_t i = 0; i < train->size(); ++i) labels[static_cast<size_t>(i)] = train->label(i);
-  HoldOutParts parts = partition_hold_out(labels, options.hold_out(), static_cast<uint64_t>(options.seed()));
+  HoldOutParts parts = partition_hold_out(labels, options.count, static_cast<uint64_t>(options.seed));
   std::string split = wants_held_out ? "held_out" : train->info().split;
   return std::make_unique<Subset>(std::move(train), std::move(wants_held_out ? parts.held_out : parts.kept), std::move(split));
 }

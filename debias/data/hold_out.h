@@ -14,11 +14,13 @@
 
 namespace debias {
 
-class HoldOutOptions {
- public:
-  DEBIAS_OPTION(HoldOutOptions, int64_t, hold_out, 0)
-  DEBIAS_OPTION(HoldOutOptions, int64_t, seed, 0)
-  static const OptionTable<HoldOutOptions>& table();
+struct HoldOutOptions {
+  int64_t count = 0;
+  int64_t seed = 0;
+  void describe(OptionVisitor& o) {
+    o("hold_out", count, Range::closed(0, 1e9), "number of images to remove from train, stratified by class; `split: held_out` has them");
+    o("seed", seed, Range::closed(0, 9e15), "random seed of the data set; in a recipe, `run` means the run's seed");
+  }
 };
 
 struct HoldOutParts {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/data/dataset.h"
 
 namespace debias {
@@ -27,11 +27,7 @@ NameTable name_table(const SampleTable& train);
 // Policy for images whose class or bias label is not in the table: a data error, or they are left out (classes) or get an unknown
 // bias, and are counted.
 enum class UnknownNames { kRefuse, kIgnore };
-template <>
-struct EnumNames<UnknownNames> {
-  static constexpr std::array<std::pair<std::string_view, UnknownNames>, 2> values = {
-      {{"refuse", UnknownNames::kRefuse}, {"ignore", UnknownNames::kIgnore}}};
-};
+constexpr auto enum_words(UnknownNames) { return named("refuse", "ignore"); }
 
 struct MappedDataset {
   std::shared_ptr<const Dataset> dataset;  // named as the table, where that has names; the same object where nothing is mapped

@@ -1,20 +1,12 @@
 // The splits that data sets of two fixed parts have.
 #pragma once
 
-#include <array>
-#include <string_view>
-#include <utility>
-
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class Split { kTrain, kTest, kHeldOut };
 
-template <>
-struct EnumNames<Split> {
-  static constexpr std::array<std::pair<std::string_view, Split>, 3> values = {
-      {{"train", Split::kTrain}, {"test", Split::kTest}, {"held_out", Split::kHeldOut}}};
-};
+constexpr auto enum_words(Split) { return named("train", "test", "held_out"); }
 
 }  // namespace debias

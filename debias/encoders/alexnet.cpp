@@ -28,7 +28,7 @@ constexpr int64_t kStemPadding = 2;
 class AlexNetHalf final : public Encoder {
  public:
   AlexNetHalf(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) {
-    AlexNetHalfOptions::table().verify(options, "encoder 'alexnet_half'");
+    check_options(options, "encoder 'alexnet_half'");
     if (in_channels < 1) throw usage_error("encoder 'alexnet_half': images of {} channels; it needs at least 1", in_channels);
     int64_t in = in_channels;
     for (size_t i = 0; i < kLayers.size(); ++i) {
@@ -65,11 +65,6 @@ class AlexNetHalf final : public Encoder {
 };
 
 }  // namespace
-
-const OptionTable<AlexNetHalfOptions>& AlexNetHalfOptions::table() {
-  static const auto table = OptionTable<AlexNetHalfOptions>().include(BackboneOptions::table());
-  return table;
-}
 
 std::shared_ptr<Encoder> make_alexnet_half(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) {
   return std::make_shared<AlexNetHalf>(options, in_channels, seed);

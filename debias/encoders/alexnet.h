@@ -18,9 +18,9 @@
 
 namespace debias {
 
-class AlexNetHalfOptions : public BackboneOptions {
- public:
-  static const OptionTable<AlexNetHalfOptions>& table();
+struct AlexNetHalfOptions {
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o) { backbone.describe(o); }
 };
 
 // Its images need at least 63 pixels a side (a usage error otherwise).

@@ -9,27 +9,20 @@
 
 namespace debias {
 
-const OptionTable<BackboneOptions>& BackboneOptions::table() {
-  using Self = BackboneOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("weights", &Self::weights_, "safetensors file to start from; its keys determine the network")
-          .add("freeze", &Self::freeze_, "frozen stages: none, all, their number counted from the input, or the name of the last one")
-          .add("freeze_epochs", &Self::freeze_epochs_, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp)
-          .add("learning_rate", &Self::learning_rate_, Range::above(0), "factor of the optimizer's learning rate for the encoder")
-          .add("layer_decay", &Self::layer_decay_, Range::open_closed(0, 1),
-               "factor of the learning rate from each stage to the one before it")
-          .add("mean", &Self::mean_,
-               "mean of each channel, subtracted from values in [0, 1]; none: the published weights' mean, else the data set's")
-          .add("std", &Self::std_, Range::above(0), "standard deviation of each channel, by which values are divided; none: as for mean")
-          .check([](const BackboneOptions& options, const std::string& what) {
-            const auto &mean = options.mean(), &std = options.std();
-            if (mean.has_value() != std.has_value()) throw usage_error("{}: mean and std go together; give both or none", what);
-            if (mean && (mean->empty() || mean->size() != std->size())) {
-              throw usage_error("{}: mean has {} values and std {}; give one for each channel", what, mean->size(), std->size());
-            }
-          });
-  return table;
+void BackboneOptions::describe(OptionVisitor& o) {
+  o("weights", weights, "safetensors file to start from; its keys determine the network");
+  o("freeze", freeze, "frozen stages: none, all, their number counted from the input, or the name of the last one");
+  o("freeze_epochs", freeze_epochs, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp);
+  o("learning_rate", learning_rate, Range::above(0), "factor of the optimizer's learning rate for the encoder");
+  o("layer_decay", layer_decay, Range::open_closed(0, 1), "factor of the learning rate from each stage to the one before it");
+  o("mean", mean, "mean of each channel, subtracted from values in [0, 1]; none: the published weights' mean, else the data set's");
+  o("std", std, Range::above(0), "standard deviation of each channel, by which values are divided; none: as for mean");
+  o.check([this](const std::string& what) {
+    if (mean.has_value() != std.has_value()) throw usage_error("{}: mean and std go together; give both or none", what);
+    if (mean && (mean->empty() || mean->size() != std->size())) {
+      throw usage_error("{}: mean has {} values and std {}; give one for each channel", what, mean->size(), std->size());
+    }
+  });
 }
 
 namespace {
@@ -63,8 +56,7 @@ Freeze options_detail::Field<Freeze>::parse(const Config& value, const Range&, c
   if (*given == "all") return {Freeze::Kind::kAll, 0, ""};
   int64_t count = 0;
   if (!value.quoted() && parse_integer(*given, &count)) {
-    check_range(static_cast<double>(count), Range::closed(1, 1000), value, what);
-    return {Freeze::Kind::kFirst, count, ""};
+    return {Freeze::Kind::kFirst, Field<int64_t>::parse(value, Range::closed(1, 1000), what), ""};
   }
   return {Freeze::Kind::kThrough, 0, *given};
 }

@@ -43,16 +43,15 @@ void apply_freeze(Encoder& encoder, const Freeze& freeze, const std::string& pre
 // stage before it (Clark et al. 2020). A usage error where decay is not 1 and the encoder has no stages.
 std::vector<double> rate_factors(const Encoder& encoder, const std::vector<std::string>& parameters, double factor, double decay);
 
-class BackboneOptions {
- public:
-  DEBIAS_OPTION(BackboneOptions, std::optional<std::string>, weights, std::nullopt)
-  DEBIAS_OPTION(BackboneOptions, Freeze, freeze, {})
-  DEBIAS_OPTION(BackboneOptions, int64_t, freeze_epochs, 0)
-  DEBIAS_OPTION(BackboneOptions, double, learning_rate, 1)
-  DEBIAS_OPTION(BackboneOptions, double, layer_decay, 1)
-  DEBIAS_OPTION(BackboneOptions, std::optional<std::vector<double>>, mean, std::nullopt)
-  DEBIAS_OPTION(BackboneOptions, std::optional<std::vector<double>>, std, std::nullopt)
-  static const OptionTable<BackboneOptions>& table();
+struct BackboneOptions {
+  std::optional<std::string> weights = std::nullopt;
+  Freeze freeze = {};
+  int64_t freeze_epochs = 0;
+  double learning_rate = 1;
+  double layer_decay = 1;
+  std::optional<std::vector<double>> mean = std::nullopt;
+  std::optional<std::vector<double>> std = std::nullopt;
+  void describe(OptionVisitor& o);
 };
 
 }  // namespace debias

@@ -60,7 +60,7 @@ class ValidBlock : public torch::nn::Module {
 class BagNet18 final : public Encoder {
  public:
   BagNet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) {
-    BagNetOptions::table().verify(options, "encoder 'bagnet18'");
+    check_options(options, "encoder 'bagnet18'");
     if (in_channels < 1) throw usage_error("encoder 'bagnet18': images of {} channels; it needs at least 1", in_channels);
     conv1_ = register_module("conv1", valid_convolution(in_channels, kStemChannels, 1));
     conv2_ = register_module("conv2", valid_convolution(kStemChannels, kStemChannels, 3));
@@ -97,11 +97,6 @@ class BagNet18 final : public Encoder {
 };
 
 }  // namespace
-
-const OptionTable<BagNetOptions>& BagNetOptions::table() {
-  static const auto table = OptionTable<BagNetOptions>().include(BackboneOptions::table());
-  return table;
-}
 
 std::shared_ptr<Encoder> make_bagnet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) {
   return std::make_shared<BagNet18>(options, in_channels, seed);

@@ -16,9 +16,9 @@
 
 namespace debias {
 
-class BagNetOptions : public BackboneOptions {
- public:
-  static const OptionTable<BagNetOptions>& table();
+struct BagNetOptions {
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o) { backbone.describe(o); }
 };
 
 // Its images need at least 5 pixels a side (a usage error otherwise).

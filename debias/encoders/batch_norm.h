@@ -18,18 +18,14 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 // The non-linearity of an encoder's last layers: tanh is what headless models with a signed embedding use.
 enum class Activation { kRelu, kTanh };
 
-template <>
-struct EnumNames<Activation> {
-  static constexpr std::array<std::pair<std::string_view, Activation>, 2> values = {
-      {{"relu", Activation::kRelu}, {"tanh", Activation::kTanh}}};
-};
+constexpr auto enum_words(Activation) { return named("relu", "tanh"); }
 
 struct AfterNorm {
   at::Tensor residual = {};  // of x's shape, or undefined

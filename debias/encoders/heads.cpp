@@ -14,16 +14,14 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kMaxDim = 65536;
-
 class SimclrHead final : public Head {
  public:
-  SimclrHead(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
-    SimclrHeadOptions::table().verify(options, "head 'simclr'");
-    const int64_t hidden = options.hidden_dim();
+  SimclrHead(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim) {
+    check_options(options, "head 'simclr'");
+    const int64_t hidden = options.hidden_dim;
     fc1_ = register_module("fc1", torch::nn::Linear(torch::nn::LinearOptions(feature_dim, hidden).bias(false)));
     bn1_ = register_module("bn1", torch::nn::BatchNorm1d(hidden));
-    fc2_ = register_module("fc2", torch::nn::Linear(hidden, options.output_dim()));
+    fc2_ = register_module("fc2", torch::nn::Linear(hidden, options.output_dim));
     initialise(*this, seed, InitStream::kHead);
   }
   torch::Tensor forward(const torch::Tensor& features) override {
@@ -37,10 +35,10 @@ class SimclrHead final : public Head {
 
 class MlpHead final : public Head {
  public:
-  MlpHead(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
-    MlpHeadOptions::table().verify(options, "head 'mlp'");
+  MlpHead(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim) {
+    check_options(options, "head 'mlp'");
     fc1_ = register_module("fc1", torch::nn::Linear(feature_dim, feature_dim));
-    fc2_ = register_module("fc2", torch::nn::Linear(feature_dim, options.output_dim()));
+    fc2_ = register_module("fc2", torch::nn::Linear(feature_dim, options.output_dim));
     initialise(*this, seed, InitStream::kHead);
   }
   torch::Tensor forward(const torch::Tensor& features) override { return fc2_(fc1_(features).relu_()); }
@@ -51,11 +49,11 @@ class MlpHead final : public Head {
 
 class LinearHead final : public Head {
  public:
-  LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
-    LinearHeadOptions::table().verify(options, "head 'linear'");
-    fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim()));
-    if (options.batch_norm()) {
-      bn_ = register_module("bn", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(options.output_dim()).affine(false)));
+  LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim) {
+    check_options(options, "head 'linear'");
+    fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim));
+    if (options.batch_norm) {
+      bn_ = register_module("bn", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(options.output_dim).affine(false)));
     }
     initialise(*this, seed, InitStream::kHead);
   }
@@ -71,14 +69,14 @@ class LinearHead final : public Head {
 
 class AlexNetHead final : public Head {
  public:
-  AlexNetHead(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
-    AlexNetHeadOptions::table().verify(options, "head 'alexnet'");
-    const int64_t hidden = options.hidden_dim();
+  AlexNetHead(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim) {
+    check_options(options, "head 'alexnet'");
+    const int64_t hidden = options.hidden_dim;
     fc6_ = register_module("fc6", torch::nn::Linear(feature_dim, hidden));
     bn6_ = register_module("bn6", torch::nn::BatchNorm1d(hidden));
     fc7_ = register_module("fc7", torch::nn::Linear(hidden, hidden));
     bn7_ = register_module("bn7", torch::nn::BatchNorm1d(hidden));
-    fc8_ = register_module("fc8", torch::nn::Linear(hidden, options.output_dim()));
+    fc8_ = register_module("fc8", torch::nn::Linear(hidden, options.output_dim));
     initialise(*this, seed, InitStream::kHead);
   }
   torch::Tensor forward(const torch::Tensor& features) override {
@@ -93,12 +91,12 @@ class AlexNetHead final : public Head {
 
 class MocoV3Head final : public Head {
  public:
-  MocoV3Head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim()) {
-    MocoV3HeadOptions::table().verify(options, "head 'moco_v3'");
+  MocoV3Head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) : Head(options.output_dim) {
+    check_options(options, "head 'moco_v3'");
     int64_t in = feature_dim;
-    for (int64_t i = 1; i <= options.layers(); ++i) {
-      const bool last = i == options.layers();
-      const int64_t out = last ? options.output_dim() : options.hidden_dim();
+    for (int64_t i = 1; i <= options.layers; ++i) {
+      const bool last = i == options.layers;
+      const int64_t out = last ? options.output_dim : options.hidden_dim;
       const auto name = [i](const char* of) { return fmt::format("{}{}", of, i); };
       fcs_.push_back(register_module(name("fc"), torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false))));
       norms_.push_back(register_module(name("bn"), torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(out).affine(!last))));
@@ -124,47 +122,6 @@ class NoHead final : public Head {
 };
 
 }  // namespace
-
-const OptionTable<SimclrHeadOptions>& SimclrHeadOptions::table() {
-  static const auto table =
-      OptionTable<SimclrHeadOptions>()
-          .add("hidden_dim", &SimclrHeadOptions::hidden_dim_, Range::closed(1, kMaxDim), "width of the hidden layer")
-          .add("output_dim", &SimclrHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection");
-  return table;
-}
-
-const OptionTable<MlpHeadOptions>& MlpHeadOptions::table() {
-  static const auto table = OptionTable<MlpHeadOptions>().add("output_dim", &MlpHeadOptions::output_dim_, Range::closed(1, kMaxDim),
-                                                              "dimensions of the projection");
-  return table;
-}
-
-const OptionTable<LinearHeadOptions>& LinearHeadOptions::table() {
-  static const auto table =
-      OptionTable<LinearHeadOptions>()
-          .add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection")
-          .add("batch_norm", &LinearHeadOptions::batch_norm_,
-               "batch normalisation without weights after the layer, which removes the direction common to all embeddings");
-  return table;
-}
-
-const OptionTable<AlexNetHeadOptions>& AlexNetHeadOptions::table() {
-  static const auto table =
-      OptionTable<AlexNetHeadOptions>()
-          .add("hidden_dim", &AlexNetHeadOptions::hidden_dim_, Range::closed(1, kMaxDim), "width of both hidden layers")
-          .add("output_dim", &AlexNetHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection");
-  return table;
-}
-
-const OptionTable<MocoV3HeadOptions>& MocoV3HeadOptions::table() {
-  static const auto table =
-      OptionTable<MocoV3HeadOptions>()
-          .add("layers", &MocoV3HeadOptions::layers_, Range::closed(2, 8),
-               "linear layers: 2 behind a ResNet, 3 behind a vision transformer")
-          .add("hidden_dim", &MocoV3HeadOptions::hidden_dim_, Range::closed(1, kMaxDim), "width of each hidden layer")
-          .add("output_dim", &MocoV3HeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection");
-  return table;
-}
 
 std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed) {
   return std::make_shared<SimclrHead>(options, feature_dim, seed);

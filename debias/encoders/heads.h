@@ -19,39 +19,50 @@
 
 namespace debias {
 
-class SimclrHeadOptions {
- public:
-  DEBIAS_OPTION(SimclrHeadOptions, int64_t, hidden_dim, 512)
-  DEBIAS_OPTION(SimclrHeadOptions, int64_t, output_dim, 128)
-  static const OptionTable<SimclrHeadOptions>& table();
+constexpr int64_t kWidestHead = 65536;
+
+struct SimclrHeadOptions {
+  int64_t hidden_dim = 512;
+  int64_t output_dim = 128;
+  void describe(OptionVisitor& o) {
+    o("hidden_dim", hidden_dim, Range::closed(1, kWidestHead), "width of the hidden layer");
+    o("output_dim", output_dim, Range::closed(1, kWidestHead), "dimensions of the projection");
+  }
 };
 
-class MlpHeadOptions {
- public:
-  DEBIAS_OPTION(MlpHeadOptions, int64_t, output_dim, 128)
-  static const OptionTable<MlpHeadOptions>& table();
+struct MlpHeadOptions {
+  int64_t output_dim = 128;
+  void describe(OptionVisitor& o) { o("output_dim", output_dim, Range::closed(1, kWidestHead), "dimensions of the projection"); }
 };
 
-class LinearHeadOptions {
- public:
-  DEBIAS_OPTION(LinearHeadOptions, int64_t, output_dim, 128)
-  DEBIAS_OPTION(LinearHeadOptions, bool, batch_norm, false)
-  static const OptionTable<LinearHeadOptions>& table();
+struct LinearHeadOptions {
+  int64_t output_dim = 128;
+  bool batch_norm = false;
+  void describe(OptionVisitor& o) {
+    o("output_dim", output_dim, Range::closed(1, kWidestHead), "dimensions of the projection");
+    o("batch_norm", batch_norm,
+      "batch normalisation without weights after the layer, which removes the direction common to all embeddings");
+  }
 };
 
-class AlexNetHeadOptions {
- public:
-  DEBIAS_OPTION(AlexNetHeadOptions, int64_t, hidden_dim, 2048)
-  DEBIAS_OPTION(AlexNetHeadOptions, int64_t, output_dim, 128)
-  static const OptionTable<AlexNetHeadOptions>& table();
+struct AlexNetHeadOptions {
+  int64_t hidden_dim = 2048;
+  int64_t output_dim = 128;
+  void describe(OptionVisitor& o) {
+    o("hidden_dim", hidden_dim, Range::closed(1, kWidestHead), "width of both hidden layers");
+    o("output_dim", output_dim, Range::closed(1, kWidestHead), "dimensions of the projection");
+  }
 };
 
-class MocoV3HeadOptions {
- public:
-  DEBIAS_OPTION(MocoV3HeadOptions, int64_t, layers, 2)
-  DEBIAS_OPTION(MocoV3HeadOptions, int64_t, hidden_dim, 4096)
-  DEBIAS_OPTION(MocoV3HeadOptions, int64_t, output_dim, 256)
-  static const OptionTable<MocoV3HeadOptions>& table();
+struct MocoV3HeadOptions {
+  int64_t layers = 2;
+  int64_t hidden_dim = 4096;
+  int64_t output_dim = 256;
+  void describe(OptionVisitor& o) {
+    o("layers", layers, Range::closed(2, 8), "linear layers: 2 behind a ResNet, 3 behind a vision transformer");
+    o("hidden_dim", hidden_dim, Range::closed(1, kWidestHead), "width of each hidden layer");
+    o("output_dim", output_dim, Range::closed(1, kWidestHead), "dimensions of the projection");
+  }
 };
 
 std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed);

@@ -264,13 +264,8 @@ class MobileNetV2 final : public MobileNetwork {
 
 }  // namespace
 
-const OptionTable<MobileNetV2Options>& MobileNetV2Options::table() {
-  static const auto table = OptionTable<MobileNetV2Options>().include(BackboneOptions::table());
-  return table;
-}
-
 std::shared_ptr<Encoder> make_mobilenet_v2(const MobileNetV2Options& options, int64_t in_channels, uint64_t seed) {
-  MobileNetV2Options::table().verify(options, "encoder 'mobilenet_v2'");
+  check_options(options, "encoder 'mobilenet_v2'");
   if (in_channels < 1) throw usage_error("encoder 'mobilenet_v2': images of {} channels; it needs at least 1", in_channels);
   return std::make_shared<MobileNetV2>(in_channels, seed);
 }
@@ -327,14 +322,14 @@ MobileArchitecture lite0_architecture(LiteOrigin origin) {
 class EfficientNetLite0 final : public MobileNetwork {
  public:
   EfficientNetLite0(const EfficientNetLite0Options& options, int64_t in_channels, uint64_t seed)
-      : MobileNetwork(lite0_architecture(options.origin()), timm_mobile_names, in_channels, seed), options_(options) {}
+      : MobileNetwork(lite0_architecture(options.origin), timm_mobile_names, in_channels, seed), options_(options) {}
 
   std::string registry_name() const override { return "efficientnet_lite0"; }
   std::vector<EncoderStage> stages() const override { return stages_by(lite0_stage); }
   std::vector<WeightLayout> weight_layouts() const override {
     WeightLayout google = layout("efficientnet-pytorch", efficientnet_pytorch_names, {"_fc."});
     google.needs = "origin: tensorflow";
-    google.has_needed = [origin = options_.origin()] { return origin == LiteOrigin::kTensorflow; };
+    google.has_needed = [origin = options_.origin] { return origin == LiteOrigin::kTensorflow; };
     return {layout("timm", timm_mobile_names, {"classifier."}), google};
   }
 
@@ -344,17 +339,8 @@ class EfficientNetLite0 final : public MobileNetwork {
 
 }  // namespace
 
-const OptionTable<EfficientNetLite0Options>& EfficientNetLite0Options::table() {
-  using Self = EfficientNetLite0Options;
-  static const auto table =
-      OptionTable<Self>()
-          .add("origin", &Self::origin_, "timm's efficientnet_lite0, or Google's (tf_efficientnet_lite0): other padding and normalisation")
-          .include(BackboneOptions::table());
-  return table;
-}
-
 std::shared_ptr<Encoder> make_efficientnet_lite0(const EfficientNetLite0Options& options, int64_t in_channels, uint64_t seed) {
-  EfficientNetLite0Options::table().verify(options, "encoder 'efficientnet_lite0'");
+  check_options(options, "encoder 'efficientnet_lite0'");
   if (in_channels < 1) throw usage_error("encoder 'efficientnet_lite0': images of {} channels; it needs at least 1", in_channels);
   return std::make_shared<EfficientNetLite0>(options, in_channels, seed);
 }

@@ -18,9 +18,9 @@ namespace debias {
 //
 // Weights of torchvision's mobilenet_v2 and of timm's mobilenetv2_100 load; their classifiers are ignored. Frozen stages are
 // features.0 to features.18.
-class MobileNetV2Options : public BackboneOptions {
- public:
-  static const OptionTable<MobileNetV2Options>& table();
+struct MobileNetV2Options {
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o) { backbone.describe(o); }
 };
 
 std::shared_ptr<Encoder> make_mobilenet_v2(const MobileNetV2Options& options, int64_t in_channels, uint64_t seed);
@@ -34,16 +34,15 @@ std::optional<Config> mobilenet_v2_section(const WeightShapes& shapes);  // of t
 // which: weights of one in the other compute something else. Keys of efficientnet-pytorch (`_conv_stem.weight`) are Google's network.
 // Frozen stages are stem, blocks.0 to blocks.6, and head.
 enum class LiteOrigin { kTimm, kTensorflow };
-template <>
-struct EnumNames<LiteOrigin> {
-  static constexpr std::array<std::pair<std::string_view, LiteOrigin>, 2> values = {
-      {{"timm", LiteOrigin::kTimm}, {"tensorflow", LiteOrigin::kTensorflow}}};
-};
+constexpr auto enum_words(LiteOrigin) { return named("timm", "tensorflow"); }
 
-class EfficientNetLite0Options : public BackboneOptions {
- public:
-  DEBIAS_OPTION(EfficientNetLite0Options, LiteOrigin, origin, LiteOrigin::kTimm)
-  static const OptionTable<EfficientNetLite0Options>& table();
+struct EfficientNetLite0Options {
+  LiteOrigin origin = LiteOrigin::kTimm;
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o) {
+    o("origin", origin, "timm's efficientnet_lite0, or Google's (tf_efficientnet_lite0): other padding and normalisation");
+    backbone.describe(o);
+  }
 };
 
 std::shared_ptr<Encoder> make_efficientnet_lite0(const EfficientNetLite0Options& options, int64_t in_channels, uint64_t seed);

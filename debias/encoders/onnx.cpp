@@ -117,7 +117,7 @@ class ResNetWriter {
 
   std::string model(int64_t dimensions) {
     std::string x = graph_.node("Relu", {normalised("conv1", "bn1", OnnxGraph::kInput)}, "relu");
-    if (options_.stem() == Stem::kImageNet) {
+    if (options_.stem == Stem::kImageNet) {
       x = graph_.node("MaxPool", {x}, "maxpool", {{"kernel_shape", Sizes{3, 3}}, {"strides", Sizes{2, 2}}, {"pads", Sizes{1, 1, 1, 1}}});
     }
     for (int stage = 1; has(fmt::format("layer{}", stage)); ++stage) {
@@ -137,7 +137,7 @@ class ResNetWriter {
 
   // The last block of all has the encoder's `activation`, in its middle and at its end.
   std::string block(const std::string& name, const std::string& input, bool last) {
-    const bool tanh = last && options_.activation() == Activation::kTanh;
+    const bool tanh = last && options_.activation == Activation::kTanh;
     const std::string activation = tanh ? "Tanh" : "Relu";
     std::string x = input;
     for (int i = 1; has(fmt::format("{}.conv{}", name, i)); ++i) {

@@ -11,22 +11,16 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class GruCell { kTensorFlow, kTorch };
-template <>
-struct EnumNames<GruCell> {
-  static constexpr std::array<std::pair<std::string_view, GruCell>, 2> values = {
-      {{"tensorflow", GruCell::kTensorFlow}, {"torch", GruCell::kTorch}}};
-};
+constexpr auto enum_words(GruCell) { return named("tensorflow", "torch"); }
 
 // Which words of N sentences are at work at each step: sentences sorted by falling length, word t of all that have one, for t = 0, 1, ...
 struct PackedSteps {

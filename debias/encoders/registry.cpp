@@ -38,32 +38,36 @@ std::vector<OptionSpec> without_new_defaults(std::vector<OptionSpec> specs) {
 
 template <class Options>
 BackboneOptions backbone_of(const Options& options) {
-  if constexpr (std::is_base_of_v<BackboneOptions, Options>) return options;
+  if constexpr (requires { options.backbone; }) return options.backbone;
   return {};
 }
 
 BackboneOptions backbone_of(const TorchScriptOptions& options) {
   BackboneOptions backbone;
-  backbone.freeze(options.freeze()).freeze_epochs(options.freeze_epochs()).learning_rate(options.learning_rate());
-  return backbone.mean(options.mean()).std(options.std());
+  backbone.freeze = options.freeze;
+  backbone.freeze_epochs = options.freeze_epochs;
+  backbone.learning_rate = options.learning_rate;
+  backbone.mean = options.mean;
+  backbone.std = options.std;
+  return backbone;
 }
 
 template <class Options>
 Options without_files(Options options) {
-  if constexpr (requires { options.weights(); }) options.weights(std::nullopt);
-  if constexpr (requires { options.vectors(); }) options.vectors("");
+  if constexpr (requires { options.backbone; }) options.backbone.weights = std::nullopt;
+  if constexpr (requires { options.vectors; }) options.vectors = "";
   return options;
 }
 
 // No weights are published for the 3x3 stem of small images.
 template <class Options>
 std::optional<PretrainedInput> pretrained_input(const EncoderEntry& entry, const Options& options) {
-  if constexpr (requires { options.stem(); }) {
-    if (options.stem() == Stem::kCifar) return std::nullopt;
+  if constexpr (requires { options.stem; }) {
+    if (options.stem == Stem::kCifar) return std::nullopt;
   }
   std::optional<PretrainedInput> input = entry.pretrained;
-  if constexpr (requires { options.size(); }) {
-    if (input) input->side = options.size();
+  if constexpr (requires { options.size; }) {
+    if (input) input->side = options.size;
   }
   return input;
 }
@@ -76,14 +80,14 @@ ChosenEncoder chosen_encoder(const EncoderEntry& entry, Config section, const Op
   ChosenEncoder chosen{&entry, std::move(section)};
   chosen.where = chosen.section.prefix();
   chosen.backbone = backbone_of(options);
-  chosen.weights_file = chosen.backbone.weights().value_or("");
-  if constexpr (requires { options.file(); }) chosen.weights_file = options.file();
+  chosen.weights_file = chosen.backbone.weights.value_or("");
+  if constexpr (requires { options.file; }) chosen.weights_file = options.file;
   chosen.pretrained = pretrained_input(entry, options);
-  if constexpr (requires { options.channels(); }) chosen.channels = options.channels();
+  if constexpr (requires { options.channels; }) chosen.channels = options.channels;
   chosen.make = [options, make, backbone = chosen.backbone, where = chosen.where](int64_t in_channels, uint64_t seed) {
     const std::shared_ptr<Encoder> encoder = make(options, in_channels, seed);
-    if (backbone.weights()) import_weights(*encoder, *backbone.weights());
-    apply_freeze(*encoder, backbone.freeze(), where);
+    if (backbone.weights) import_weights(*encoder, *backbone.weights);
+    apply_freeze(*encoder, backbone.freeze, where);
     return encoder;
   };
   chosen.without_weights = [&entry, options, make, section = chosen.section] {
@@ -99,10 +103,10 @@ EncoderEntry encoder_entry(const std::string& name, const std::string& summary, 
   const auto read = [make](const EncoderEntry& entry, const Config& section) {
     const std::string what = fmt::format("encoder '{}'", entry.name);
     const auto options = read_options<Options>(section, what, {"name"});
-    BackboneOptions::table().verify(backbone_of(options), section.prefix() + what);
+    check_options(backbone_of(options), section.prefix() + what);
     return chosen_encoder<Options>(entry, with_defaults(section, entry.options), options, make);
   };
-  return {name, {}, summary, Options::table().specs(), read};
+  return {name, {}, summary, option_specs<Options>(), read};
 }
 
 template <class Options>
@@ -156,7 +160,7 @@ HeadEntry head_entry(const std::string& name, const std::string& summary,
     const auto make_head = [options, make](int64_t feature_dim, uint64_t seed) { return make(options, feature_dim, seed); };
     return ChosenHead{&entry, with_defaults(section, entry.options), make_head};
   };
-  return {name, {}, summary, Options::table().specs(), read};
+  return {name, {}, summary, option_specs<Options>(), read};
 }
 
 HeadEntry none() {
@@ -208,7 +212,7 @@ const std::vector<HeadEntry>& head_registry() {
 }
 
 std::optional<InputNormalisation> ChosenEncoder::normalisation() const {
-  if (backbone.mean()) return InputNormalisation{*backbone.mean(), *backbone.std(), true};
+  if (backbone.mean) return InputNormalisation{*backbone.mean, *backbone.std, true};
   if (!pretrained || weights_file.empty()) return std::nullopt;
   return InputNormalisation{pretrained->mean, pretrained->std, false};
 }

@@ -77,35 +77,12 @@ class ResidualBlock : public torch::nn::Module {
   torch::nn::BatchNorm2d shortcut_norm_{nullptr};
 };
 
-const OptionTable<ResNetOptions>& ResNetOptions::table() {
-  static const auto table =
-      OptionTable<ResNetOptions>()
-          .add("stem", &ResNetOptions::stem_, "first layers: 3x3 for small images, or 7x7 with stride 2 and max-pooling")
-          .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU")
-          .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
-               "channels of the first layers, a multiple of 8; auto: width")
-          .add("stem_weights", &ResNetOptions::stem_weights_,
-               "initialisation of the first convolution: as for the others, or the default that DCL's code keeps")
-          .add("activation", &ResNetOptions::activation_,
-               "activation of the last block; tanh gives signed features for models without a head")
-          .include(BackboneOptions::table())
-          .check([](const ResNetOptions& options, const std::string& what) {
-            // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
-            const auto require = [&what](const char* name, int64_t channels) {
-              if (channels % 8 != 0) throw usage_error("{}: {}: {} is not a multiple of 8; give 8, 16, 24, ...", what, name, channels);
-            };
-            require("width", options.width());
-            require("stem_width", options.stem_width().value_or(8));
-          });
-  return table;
-}
-
 ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uint64_t seed) : depth_(depth), options_(options) {
-  ResNetOptions::table().verify(options, fmt::format("encoder 'resnet{}'", depth));
+  check_options(options, fmt::format("encoder 'resnet{}'", depth));
   if (in_channels < 1) throw usage_error("encoder 'resnet{}': images of {} channels; it needs at least 1", depth, in_channels);
   const Architecture shape = architecture(depth);
-  const int64_t width = options.width(), stem_width = options.stem_width().value_or(width);
-  const bool cifar = options.stem() == Stem::kCifar;
+  const int64_t width = options.width, stem_width = options.stem_width.value_or(width);
+  const bool cifar = options.stem == Stem::kCifar;
   conv1_ = register_module("conv1", convolution(in_channels, stem_width, cifar ? 3 : 7, cifar ? 1 : 2));
   bn1_ = register_module("bn1", torch::nn::BatchNorm2d(stem_width));
 
@@ -117,19 +94,19 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
     for (int i = 0; i < shape.blocks[stage]; ++i) {
       const bool last = stage == 3 && i + 1 == shape.blocks[stage];
       auto block = std::make_shared<ResidualBlock>(in, channels, stage > 0 && i == 0 ? 2 : 1, shape.bottleneck,
-                                                   last ? options.activation() : Activation::kRelu);
+                                                   last ? options.activation : Activation::kRelu);
       stages_.back().push_back(container->register_module(fmt::format("{}", i), block));
       in = shape.bottleneck ? 4 * channels : channels;
     }
   }
   feature_dim_ = in;
   initialise(*this, seed, InitStream::kEncoder);
-  if (options.stem_weights() == StemWeights::kUniform) initialise(*conv1_, seed, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
+  if (options.stem_weights == StemWeights::kUniform) initialise(*conv1_, seed, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
   BoundedBranches x = normalised_convolution_branches(conv1_, bn1_, {images}, {.activation = Activation::kRelu});
-  if (stage > 0 && options_.stem() == Stem::kImageNet) x.maps.first = x.maps.second = at::max_pool2d(x.maps.first, {3, 3}, {2, 2}, {1, 1});
+  if (stage > 0 && options_.stem == Stem::kImageNet) x.maps.first = x.maps.second = at::max_pool2d(x.maps.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);
   }

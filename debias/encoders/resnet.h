@@ -10,13 +10,10 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/options.h"
@@ -31,29 +28,37 @@ enum class Stem {
   kImageNet,  // 7x7, stride 2, then a 3x3 max-pool of stride 2: 224x224 becomes 56x56
 };
 
-template <>
-struct EnumNames<Stem> {
-  static constexpr std::array<std::pair<std::string_view, Stem>, 2> values = {{{"cifar", Stem::kCifar}, {"imagenet", Stem::kImageNet}}};
-};
+constexpr auto enum_words(Stem) { return named("cifar", "imagenet"); }
 
 // Initialisation of the first convolution: as the others, or as torch's own layers do. The code of Debiased Contrastive Learning, and its
 // descendants, replaces torchvision's first layer by a 3x3 one and leaves that with torch's weights, U(-1/sqrt(27), 1/sqrt(27)) of colour.
 enum class StemWeights { kNormal, kUniform };
 
-template <>
-struct EnumNames<StemWeights> {
-  static constexpr std::array<std::pair<std::string_view, StemWeights>, 2> values = {
-      {{"fan_out_normal", StemWeights::kNormal}, {"fan_in_uniform", StemWeights::kUniform}}};
-};
+constexpr auto enum_words(StemWeights) { return named("fan_out_normal", "fan_in_uniform"); }
 
-class ResNetOptions : public BackboneOptions {
- public:
-  DEBIAS_OPTION(ResNetOptions, Stem, stem, Stem::kCifar)
-  DEBIAS_OPTION(ResNetOptions, int64_t, width, 64)
-  DEBIAS_OPTION(ResNetOptions, Auto<int64_t>, stem_width, {})
-  DEBIAS_OPTION(ResNetOptions, StemWeights, stem_weights, StemWeights::kNormal)
-  DEBIAS_OPTION(ResNetOptions, Activation, activation, Activation::kRelu)
-  static const OptionTable<ResNetOptions>& table();
+struct ResNetOptions {
+  Stem stem = Stem::kCifar;
+  int64_t width = 64;
+  Auto<int64_t> stem_width = {};
+  StemWeights stem_weights = StemWeights::kNormal;
+  Activation activation = Activation::kRelu;
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o) {
+    o("stem", stem, "first layers: 3x3 for small images, or 7x7 with stride 2 and max-pooling");
+    o("width", width, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU");
+    o("stem_width", stem_width, Range::closed(1, 1024), "channels of the first layers, a multiple of 8; auto: width");
+    o("stem_weights", stem_weights, "initialisation of the first convolution: as for the others, or the default that DCL's code keeps");
+    o("activation", activation, "activation of the last block; tanh gives signed features for models without a head");
+    backbone.describe(o);
+    o.check([this](const std::string& what) {
+      // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
+      const auto require = [&what](const char* name, int64_t channels) {
+        if (channels % 8 != 0) throw usage_error("{}: {}: {} is not a multiple of 8; give 8, 16, 24, ...", what, name, channels);
+      };
+      require("width", width);
+      require("stem_width", stem_width.value_or(8));
+    });
+  }
 };
 
 class ResidualBlock;

@@ -60,17 +60,17 @@ void require_ids(const at::Tensor& ids, int64_t words) {
 class Gru final : public Encoder {
  public:
   Gru(const GruOptions& options, int64_t words, uint64_t seed) : options_(options) {
-    GruOptions::table().verify(options, "encoder 'gru'");
+    check_options(options, "encoder 'gru'");
     require_words(words, "gru");
-    const bool both = options.direction() == GruDirection::kBoth;
-    const int64_t H = options.features() / (both ? 2 : 1), E = options.embedding();
+    const bool both = options.direction == GruDirection::kBoth;
+    const int64_t H = options.features / (both ? 2 : 1), E = options.embedding;
     InitKeys keys(seed);
     embedding_ = at::empty({words, E});
     fill_uniform(embedding_, keys.next(), kTableBound);
-    if (options.vectors().empty()) {
+    if (options.vectors.empty()) {
       register_parameter("embedding", embedding_);
     } else {
-      read_vectors(options.vectors(), embedding_);
+      read_vectors(options.vectors, embedding_);
       register_buffer("embedding", embedding_);
     }
     for (int i = 0; i < (both ? 2 : 1); ++i) directions_.push_back(make_direction(i == 0 ? "" : "_reverse", E, H, keys));
@@ -80,9 +80,9 @@ class Gru final : public Encoder {
     const at::Tensor own = ids.cpu();
     require_ids(own, embedding_.size(0));
     const auto steps = packed_steps(own, embedding_.device());
-    return packed_gru(at::embedding(embedding_, steps->words), steps, directions_, options_.cell());
+    return packed_gru(at::embedding(embedding_, steps->words), steps, directions_, options_.cell);
   }
-  int64_t feature_dim() const override { return options_.features(); }
+  int64_t feature_dim() const override { return options_.features; }
   std::string registry_name() const override { return "gru"; }
 
  private:
@@ -99,7 +99,7 @@ class Gru final : public Encoder {
     at::Tensor bias = at::zeros({3 * H});
     bias.slice(0, 0, 2 * H).fill_(1);
     weights.input_bias = register_parameter("bias_ih_l0" + suffix, bias);
-    if (options_.cell() == GruCell::kTorch) weights.hidden_bias = register_parameter("bias_hh_l0" + suffix, at::zeros({3 * H}));
+    if (options_.cell == GruCell::kTorch) weights.hidden_bias = register_parameter("bias_hh_l0" + suffix, at::zeros({3 * H}));
     return weights;
   }
 
@@ -111,9 +111,9 @@ class Gru final : public Encoder {
 class BagOfWords final : public Encoder {
  public:
   BagOfWords(const BagOfWordsOptions& options, int64_t words, uint64_t seed) : options_(options) {
-    BagOfWordsOptions::table().verify(options, "encoder 'bag_of_words'");
+    check_options(options, "encoder 'bag_of_words'");
     require_words(words, "bag_of_words");
-    embedding_ = register_parameter("embedding", at::empty({words, options.features()}));
+    embedding_ = register_parameter("embedding", at::empty({words, options.features}));
     fill_uniform(embedding_, InitKeys(seed).next(), kTableBound);
   }
 
@@ -126,7 +126,7 @@ class BagOfWords final : public Encoder {
     const at::Tensor first = upload(lengths.cumsum(0) - lengths, embedding_.device());
     return std::get<0>(at::embedding_bag(embedding_, words, first, false, /*mode sum*/ 0, false));
   }
-  int64_t feature_dim() const override { return options_.features(); }
+  int64_t feature_dim() const override { return options_.features; }
   std::string registry_name() const override { return "bag_of_words"; }
 
  private:
@@ -151,29 +151,6 @@ class SentencePair final : public Encoder {
 };
 
 }  // namespace
-
-const OptionTable<GruOptions>& GruOptions::table() {
-  using Self = GruOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "dimension of the word vectors")
-          .add("features", &Self::features_, Range::closed(1, 1 << 16), "total number of features of all directions")
-          .add("direction", &Self::direction_, "both: half of the features come from the backward direction")
-          .add("cell", &Self::cell_, "place of the reset gate: on the state, or on its product with the weights")
-          .add("vectors", &Self::vectors_, "file of fixed word vectors (debias text vectors) in place of a learnt table")
-          .check([](const Self& options, const std::string& what) {
-            if (options.direction() == GruDirection::kForward || options.features() % 2 == 0) return;
-            throw usage_error("{}: features: {} for two directions; give an even number", what, options.features());
-          });
-  return table;
-}
-
-const OptionTable<BagOfWordsOptions>& BagOfWordsOptions::table() {
-  using Self = BagOfWordsOptions;
-  static const auto table =
-      OptionTable<Self>().add("features", &Self::features_, Range::closed(1, 1 << 16), "dimension of the word vectors, and of their sum");
-  return table;
-}
 
 std::shared_ptr<Encoder> make_gru(const GruOptions& options, int64_t words, uint64_t seed) {
   return std::make_shared<Gru>(options, words, seed);

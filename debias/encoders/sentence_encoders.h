@@ -19,26 +19,30 @@
 namespace debias {
 
 enum class GruDirection { kBoth, kForward };
-template <>
-struct EnumNames<GruDirection> {
-  static constexpr std::array<std::pair<std::string_view, GruDirection>, 2> values = {
-      {{"both", GruDirection::kBoth}, {"forward", GruDirection::kForward}}};
+constexpr auto enum_words(GruDirection) { return named("both", "forward"); }
+
+struct GruOptions {
+  int64_t embedding = 620;
+  int64_t features = 1200;
+  GruDirection direction = GruDirection::kBoth;
+  GruCell cell = GruCell::kTensorFlow;
+  std::string vectors = "";
+  void describe(OptionVisitor& o) {
+    o("embedding", embedding, Range::closed(1, 1 << 16), "dimension of the word vectors");
+    o("features", features, Range::closed(1, 1 << 16), "total number of features of all directions");
+    o("direction", direction, "both: half of the features come from the backward direction");
+    o("cell", cell, "place of the reset gate: on the state, or on its product with the weights");
+    o("vectors", vectors, "file of fixed word vectors (debias text vectors) in place of a learnt table");
+    o.check([this](const std::string& what) {
+      if (direction == GruDirection::kForward || features % 2 == 0) return;
+      throw usage_error("{}: features: {} for two directions; give an even number", what, features);
+    });
+  }
 };
 
-class GruOptions {
- public:
-  DEBIAS_OPTION(GruOptions, int64_t, embedding, 620)
-  DEBIAS_OPTION(GruOptions, int64_t, features, 1200)
-  DEBIAS_OPTION(GruOptions, GruDirection, direction, GruDirection::kBoth)
-  DEBIAS_OPTION(GruOptions, GruCell, cell, GruCell::kTensorFlow)
-  DEBIAS_OPTION(GruOptions, std::string, vectors, "")
-  static const OptionTable<GruOptions>& table();
-};
-
-class BagOfWordsOptions {
- public:
-  DEBIAS_OPTION(BagOfWordsOptions, int64_t, features, 600)
-  static const OptionTable<BagOfWordsOptions>& table();
+struct BagOfWordsOptions {
+  int64_t features = 600;
+  void describe(OptionVisitor& o) { o("features", features, Range::closed(1, 1 << 16), "dimension of the word vectors, and of their sum"); }
 };
 
 std::shared_ptr<Encoder> make_gru(const GruOptions& options, int64_t words, uint64_t seed);

@@ -17,13 +17,13 @@ constexpr std::array<int64_t, 4> kChannels = {16, 32, 64, 128};
 class SimpleConvNet final : public Encoder {
  public:
   SimpleConvNet(const SimpleConvNetOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
-    SimpleConvNetOptions::table().verify(options, "encoder 'simple_convnet'");
+    check_options(options, "encoder 'simple_convnet'");
     if (in_channels < 1) throw usage_error("encoder 'simple_convnet': images of {} channels; it needs at least 1", in_channels);
-    const int64_t kernel = options.kernel() == ConvNetKernel::k7 ? 7 : 1;
+    const int64_t kernel = options.kernel == ConvNetKernel::k7 ? 7 : 1;
     int64_t in = in_channels;
     for (size_t i = 0; i < kChannels.size(); ++i) {
       const auto conv =
-          torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? options.stem_stride() : options.stride()).padding(kernel / 2);
+          torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? options.stem_stride : options.stride).padding(kernel / 2);
       convs_.push_back(register_module(fmt::format("conv{}", i + 1), torch::nn::Conv2d(conv)));
       norms_.push_back(register_module(fmt::format("bn{}", i + 1), torch::nn::BatchNorm2d(kChannels[i])));
       in = kChannels[i];
@@ -34,7 +34,7 @@ class SimpleConvNet final : public Encoder {
   torch::Tensor forward(const torch::Tensor& images) override {
     torch::Tensor x = images;
     for (size_t i = 0; i < convs_.size(); ++i) {
-      const Activation activation = i + 1 == convs_.size() ? options_.activation() : Activation::kRelu;
+      const Activation activation = i + 1 == convs_.size() ? options_.activation : Activation::kRelu;
       x = normalised(*norms_[i], convolve(convs_[i], x), {.activation = activation});
     }
     return x.mean({2, 3});
@@ -51,19 +51,6 @@ class SimpleConvNet final : public Encoder {
 };
 
 }  // namespace
-
-const OptionTable<SimpleConvNetOptions>& SimpleConvNetOptions::table() {
-  static const auto table =
-      OptionTable<SimpleConvNetOptions>()
-          .add("activation", &SimpleConvNetOptions::activation_,
-               "activation of the last layer; tanh gives signed features for models without a head")
-          .add("kernel", &SimpleConvNetOptions::kernel_, "side of every convolution; 1 sees colour but no shape")
-          .add("stem_stride", &SimpleConvNetOptions::stem_stride_, Range::closed(1, 2), "stride of the first convolution; 2 suits a CPU")
-          .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3),
-               "stride of the second to fourth convolution; 2 or 3 suits a CPU")
-          .include(BackboneOptions::table());
-  return table;
-}
 
 std::shared_ptr<Encoder> make_simple_convnet(const SimpleConvNetOptions& options, int64_t in_channels, uint64_t seed) {
   return std::make_shared<SimpleConvNet>(options, in_channels, seed);

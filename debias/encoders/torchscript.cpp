@@ -26,16 +26,16 @@ std::string first_line(const std::exception& error) {
 }
 
 torch::jit::Module opened_script(const TorchScriptOptions& options) {
-  const std::string found = file_digest(options.file());
-  if (found != options.sha256()) {
-    throw data_error("{}: its SHA-256 is {}, not {} as encoder 'torchscript' says; a file is run only with its own digest", options.file(),
-                     found, options.sha256());
+  const std::string found = file_digest(options.file);
+  if (found != options.sha256) {
+    throw data_error("{}: its SHA-256 is {}, not {} as encoder 'torchscript' says; a file is run only with its own digest", options.file,
+                     found, options.sha256);
   }
   try {
-    return torch::jit::load(options.file(), c10::Device(c10::kCPU));
+    return torch::jit::load(options.file, c10::Device(c10::kCPU));
   } catch (const std::exception& error) {
-    throw data_error("{}: not a readable TorchScript file: {}; save it again with torch.jit.trace(model, images).save(FILE)",
-                     options.file(), first_line(error));
+    throw data_error("{}: not a readable TorchScript file: {}; save it again with torch.jit.trace(model, images).save(FILE)", options.file,
+                     first_line(error));
   }
 }
 
@@ -56,22 +56,22 @@ void require_one_input(const torch::jit::Module& script, const std::string& path
 class TorchScript final : public Encoder {
  public:
   TorchScript(const TorchScriptOptions& options, int64_t in_channels) : options_(options), script_(opened_script(options)) {
-    require_one_input(script_, options.file());
+    require_one_input(script_, options.file);
     for (const auto& parameter : script_.named_parameters()) {
       if (parameter.value.scalar_type() != at::kFloat) {
-        throw data_error("{}: parameter '{}' is of type {}; save the model in float32 (model.float())", options.file(), parameter.name,
+        throw data_error("{}: parameter '{}' is of type {}; save the model in float32 (model.float())", options.file, parameter.name,
                          c10::toString(parameter.value.scalar_type()));
       }
       parameter.value.set_requires_grad(true);
       owner_of(parameter.name).register_parameter(last_of(parameter.name), parameter.value);
     }
     for (const auto& buffer : script_.named_buffers()) owner_of(buffer.name).register_buffer(last_of(buffer.name), buffer.value);
-    if (parameters().empty()) throw data_error("{}: the module has no parameters; trace a network with its weights", options.file());
+    if (parameters().empty()) throw data_error("{}: the module has no parameters; trace a network with its weights", options.file);
     require_features(in_channels);
   }
 
   torch::Tensor forward(const torch::Tensor& images) override {
-    const int64_t side = options_.size();
+    const int64_t side = options_.size;
     if (images.size(2) != side || images.size(3) != side) {
       throw usage_error("encoder 'torchscript': images of {}x{} pixels; it takes {}x{}", images.size(2), images.size(3), side, side);
     }
@@ -79,7 +79,7 @@ class TorchScript final : public Encoder {
   }
 
   int64_t feature_dim() const override { return features_; }
-  std::optional<int64_t> image_side() const override { return options_.size(); }
+  std::optional<int64_t> image_side() const override { return options_.size; }
 
   std::string registry_name() const override { return "torchscript"; }
 
@@ -106,21 +106,21 @@ class TorchScript final : public Encoder {
 
   at::Tensor tried(int64_t images, int64_t channels) {
     const at::NoGradGuard no_grad;
-    const std::array<int64_t, 4> shape = {images, channels, options_.size(), options_.size()};
+    const std::array<int64_t, 4> shape = {images, channels, options_.size, options_.size};
     const auto given = fmt::format("for images [{}]", fmt::join(shape, ", "));
     c10::IValue output;
     try {
       output = script_.forward({at::zeros(shape)});
     } catch (const std::exception& error) {
-      throw data_error("{}: its forward fails {}: {}; set size, or trace it with such images", options_.file(), given, first_line(error));
+      throw data_error("{}: its forward fails {}: {}; set size, or trace it with such images", options_.file, given, first_line(error));
     }
     if (!output.isTensor()) {
-      throw data_error("{}: its forward gives {} {}, not a tensor; trace a model that gives features", options_.file(), output.tagKind(),
+      throw data_error("{}: its forward gives {} {}, not a tensor; trace a model that gives features", options_.file, output.tagKind(),
                        given);
     }
     const at::Tensor rows = output.toTensor();
     if (rows.dim() == 2 && rows.size(0) == images && rows.size(1) > 0 && rows.scalar_type() == at::kFloat) return rows;
-    throw data_error("{}: its forward gives {} [{}] {}, not float32 [{}, features]; trace a model that pools its features", options_.file(),
+    throw data_error("{}: its forward gives {} [{}] {}, not float32 [{}, features]; trace a model that pools its features", options_.file,
                      c10::toString(rows.scalar_type()), fmt::join(rows.sizes(), ", "), given, images);
   }
 
@@ -139,37 +139,31 @@ class TorchScript final : public Encoder {
 
 }  // namespace
 
-const OptionTable<TorchScriptOptions>& TorchScriptOptions::table() {
-  using Self = TorchScriptOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("file", &Self::file_, "the TorchScript file, whose code is executed; required")
-          .add("sha256", &Self::sha256_, "SHA-256 of the file in hexadecimal, without which it is not opened; required")
-          .add("size", &Self::size_, Range::closed(1, 4096), "side of the square input images")
-          .add("channels", &Self::channels_, Range::closed(1, 4096), "number of image channels")
-          .add("freeze", &Self::freeze_, "none or all")
-          .add("freeze_epochs", &Self::freeze_epochs_, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp)
-          .add("learning_rate", &Self::learning_rate_, Range::above(0), "factor of the optimizer's learning rate for the encoder")
-          .add("mean", &Self::mean_, "mean of each channel, subtracted from values in [0, 1]; none: ImageNet's")
-          .add("std", &Self::std_, Range::above(0), "standard deviation of each channel, by which values are divided; none: as for mean")
-          .check([](const TorchScriptOptions& options, const std::string& what) {
-            if (options.file().empty()) throw usage_error("{}: no file is given; add file: MODEL.pt", what);
-            const std::string& digest = options.sha256();
-            const bool is_digest = digest.size() == kDigestCharacters && std::ranges::all_of(digest, [](unsigned char c) {
-                                     return std::isdigit(c) != 0 || (c >= 'a' && c <= 'f');
-                                   });
-            if (is_digest) return;
-            throw usage_error("{}: sha256: expected {} lower-case hexadecimal digits, found '{}'; `sha256sum {}` prints them", what,
-                              kDigestCharacters, digest, options.file());
-          });
-  return table;
+void TorchScriptOptions::describe(OptionVisitor& o) {
+  o("file", file, "the TorchScript file, whose code is executed; required");
+  o("sha256", sha256, "SHA-256 of the file in hexadecimal, without which it is not opened; required");
+  o("size", size, Range::closed(1, 4096), "side of the square input images");
+  o("channels", channels, Range::closed(1, 4096), "number of image channels");
+  o("freeze", freeze, "none or all");
+  o("freeze_epochs", freeze_epochs, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp);
+  o("learning_rate", learning_rate, Range::above(0), "factor of the optimizer's learning rate for the encoder");
+  o("mean", mean, "mean of each channel, subtracted from values in [0, 1]; none: ImageNet's");
+  o("std", std, Range::above(0), "standard deviation of each channel, by which values are divided; none: as for mean");
+  o.check([this](const std::string& what) {
+    if (file.empty()) throw usage_error("{}: no file is given; add file: MODEL.pt", what);
+    const std::string& digest = sha256;
+    const bool is_digest = digest.size() == kDigestCharacters &&
+                           std::ranges::all_of(digest, [](unsigned char c) { return std::isdigit(c) != 0 || (c >= 'a' && c <= 'f'); });
+    if (is_digest) return;
+    throw usage_error("{}: sha256: expected {} lower-case hexadecimal digits, found '{}'; `sha256sum {}` prints them", what,
+                      kDigestCharacters, digest, file);
+  });
 }
 
 std::shared_ptr<Encoder> make_torchscript(const TorchScriptOptions& options, int64_t in_channels) {
-  TorchScriptOptions::table().verify(options, "encoder 'torchscript'");
-  if (in_channels != options.channels()) {
-    throw usage_error("encoder 'torchscript': images of {} channels; {} takes {} (channels)", in_channels, options.file(),
-                      options.channels());
+  check_options(options, "encoder 'torchscript'");
+  if (in_channels != options.channels) {
+    throw usage_error("encoder 'torchscript': images of {} channels; {} takes {} (channels)", in_channels, options.file, options.channels);
   }
   return std::make_shared<TorchScript>(options, in_channels);
 }

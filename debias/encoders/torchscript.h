@@ -22,18 +22,17 @@
 
 namespace debias {
 
-class TorchScriptOptions {
- public:
-  DEBIAS_OPTION(TorchScriptOptions, std::string, file, "")
-  DEBIAS_OPTION(TorchScriptOptions, std::string, sha256, "")
-  DEBIAS_OPTION(TorchScriptOptions, int64_t, size, 224)
-  DEBIAS_OPTION(TorchScriptOptions, int64_t, channels, 3)
-  DEBIAS_OPTION(TorchScriptOptions, Freeze, freeze, {})
-  DEBIAS_OPTION(TorchScriptOptions, int64_t, freeze_epochs, 0)
-  DEBIAS_OPTION(TorchScriptOptions, double, learning_rate, 1)
-  DEBIAS_OPTION(TorchScriptOptions, std::optional<std::vector<double>>, mean, std::nullopt)
-  DEBIAS_OPTION(TorchScriptOptions, std::optional<std::vector<double>>, std, std::nullopt)
-  static const OptionTable<TorchScriptOptions>& table();
+struct TorchScriptOptions {
+  std::string file = "";
+  std::string sha256 = "";
+  int64_t size = 224;
+  int64_t channels = 3;
+  Freeze freeze = {};
+  int64_t freeze_epochs = 0;
+  double learning_rate = 1;
+  std::optional<std::vector<double>> mean = std::nullopt;
+  std::optional<std::vector<double>> std = std::nullopt;
+  void describe(OptionVisitor& o);
 };
 
 std::shared_ptr<Encoder> make_torchscript(const TorchScriptOptions& options, int64_t in_channels);

@@ -109,7 +109,7 @@ class VitSmall final : public Encoder {
  public:
   VitSmall(const VitSmallOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
     class_token_ = register_parameter("cls_token", at::empty({1, 1, kVitWidth}));
-    positions_ = register_parameter("pos_embed", at::empty({1, position_count(options.size()), kVitWidth}));
+    positions_ = register_parameter("pos_embed", at::empty({1, position_count(options.size), kVitWidth}));
     auto patches = register_module("patch_embed", std::make_shared<torch::nn::Module>());
     projection_ =
         patches->register_module("proj", torch::nn::Conv2d(torch::nn::Conv2dOptions(in_channels, kVitWidth, kVitPatch).stride(kVitPatch)));
@@ -123,7 +123,7 @@ class VitSmall final : public Encoder {
   }
 
   torch::Tensor forward(const torch::Tensor& images) override {
-    const int64_t side = options_.size();
+    const int64_t side = options_.size;
     if (images.size(2) != side || images.size(3) != side) {
       throw usage_error("encoder 'vit_small': images of {}x{} pixels; it takes {}x{}", images.size(2), images.size(3), side, side);
     }
@@ -135,7 +135,7 @@ class VitSmall final : public Encoder {
   }
 
   int64_t feature_dim() const override { return kVitWidth; }
-  std::optional<int64_t> image_side() const override { return options_.size(); }
+  std::optional<int64_t> image_side() const override { return options_.size; }
 
   std::string registry_name() const override { return "vit_small"; }
 
@@ -173,21 +173,18 @@ class VitSmall final : public Encoder {
 
 }  // namespace
 
-const OptionTable<VitSmallOptions>& VitSmallOptions::table() {
-  using Self = VitSmallOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("size", &Self::size_, Range::closed(16, 1024), "side of the square images, a multiple of 16")
-                                .include(BackboneOptions::table())
-                                .check([](const VitSmallOptions& options, const std::string& what) {
-                                  if (options.size() % kVitPatch == 0) return;
-                                  throw usage_error("{}: size: {} is not a multiple of {}; give {}", what, options.size(), kVitPatch,
-                                                    std::max<int64_t>(1, options.size() / kVitPatch) * kVitPatch);
-                                });
-  return table;
+void VitSmallOptions::describe(OptionVisitor& o) {
+  o("size", size, Range::closed(16, 1024), "side of the square images, a multiple of 16");
+  backbone.describe(o);
+  o.check([this](const std::string& what) {
+    if (size % kVitPatch == 0) return;
+    throw usage_error("{}: size: {} is not a multiple of {}; give {}", what, size, kVitPatch,
+                      std::max<int64_t>(1, size / kVitPatch) * kVitPatch);
+  });
 }
 
 std::shared_ptr<Encoder> make_vit_small(const VitSmallOptions& options, int64_t in_channels, uint64_t seed) {
-  VitSmallOptions::table().verify(options, "encoder 'vit_small'");
+  check_options(options, "encoder 'vit_small'");
   if (in_channels < 1) throw usage_error("encoder 'vit_small': images of {} channels; it needs at least 1", in_channels);
   return std::make_shared<VitSmall>(options, in_channels, seed);
 }
@@ -204,7 +201,7 @@ std::optional<Config> vit_small_section(const WeightShapes& shapes) {
     const bool scaled = shapes.contains("blocks.0.ls1.gamma");  // DINOv2
     if (scaled || side < 1 || position_count(side * kVitPatch) != table->second[1] || !block(kVitDepth - 1) || block(kVitDepth)) continue;
     Config section = Config::map({{"name", Config::string("vit_small")}});
-    if (side * kVitPatch != VitSmallOptions().size()) section.set("size", Config::integer(side * kVitPatch));
+    if (side * kVitPatch != VitSmallOptions().size) section.set("size", Config::integer(side * kVitPatch));
     return section;
   }
   return std::nullopt;

@@ -17,10 +17,10 @@
 
 namespace debias {
 
-class VitSmallOptions : public BackboneOptions {
- public:
-  DEBIAS_OPTION(VitSmallOptions, int64_t, size, 224)
-  static const OptionTable<VitSmallOptions>& table();
+struct VitSmallOptions {
+  int64_t size = 224;
+  BackboneOptions backbone = {};
+  void describe(OptionVisitor& o);
 };
 
 std::shared_ptr<Encoder> make_vit_small(const VitSmallOptions& options, int64_t in_channels, uint64_t seed);

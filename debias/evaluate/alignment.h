@@ -10,10 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
@@ -25,11 +22,7 @@
 namespace debias {
 
 enum class AlignedRule { kAuto, kMajority, kLabel, kNone };
-template <>
-struct EnumNames<AlignedRule> {
-  static constexpr std::array<std::pair<std::string_view, AlignedRule>, 4> values = {
-      {{"auto", AlignedRule::kAuto}, {"majority", AlignedRule::kMajority}, {"label", AlignedRule::kLabel}, {"none", AlignedRule::kNone}}};
-};
+constexpr auto enum_words(AlignedRule) { return named("auto", "majority", "label", "none"); }
 
 struct AlignedChoice {
   struct Name {

@@ -34,16 +34,12 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class PriorMethod { kLabels, kViews, kDraws };
-template <>
-struct EnumNames<PriorMethod> {
-  static constexpr std::array<std::pair<std::string_view, PriorMethod>, 3> values = {
-      {{"labels", PriorMethod::kLabels}, {"views", PriorMethod::kViews}, {"draws", PriorMethod::kDraws}}};
-};
+constexpr auto enum_words(PriorMethod) { return named("labels", "views", "draws"); }
 
 struct PriorEstimate {
   PriorMethod method = PriorMethod::kLabels;

@@ -47,8 +47,8 @@ ChosenViews default_eval_views(const ChosenViews& views, const DatasetInfo& trai
     const auto resized = views.steps.front()->resized();
     const Cover covered = resized ? cover(*resized, size) : Cover::kTooSmall;
     const Extent side = {std::max(size.first, size.second), 0};
-    steps.push_back(covered == Cover::kTooSmall ? resize_entry(ResizeOptions().size(side)).make({}) : views.steps.front());
-    if (covered != Cover::kExact) steps.push_back(center_crop_entry(CenterCropOptions().size(extent(size))).make({}));
+    steps.push_back(covered == Cover::kTooSmall ? resize_entry(ResizeOptions{.size = side}).make({}) : views.steps.front());
+    if (covered != Cover::kExact) steps.push_back(center_crop_entry(CenterCropOptions{.size = extent(size)}).make({}));
   }
   for (auto& step : colour_steps(views)) steps.push_back(std::move(step));
   Config section = steps.empty() ? Config::string("eval") : steps_section(steps);
@@ -69,8 +69,8 @@ ViewPipeline eval_views(const ChosenViews& views, const DatasetInfo& trained_on)
 ViewPipeline crop_flip_views(const ChosenViews& views, const DatasetInfo& trained_on) {
   const Size size = size_after(eval_views(views, trained_on), trained_on);
   if (size.first == 0) throw usage_error("views crop_flip: the images differ in size; give the recipe views.eval with a resize and a crop");
-  const auto crop = RandomResizedCropOptions().size({size.first, size.second}).scale({0.2, 1.0});
-  RandomResizedCropOptions::table().verify(crop, "view step 'random_resized_crop'");
+  const auto crop = RandomResizedCropOptions{.size = {size.first, size.second}, .scale = {0.2, 1.0}};
+  check_options(crop, "view step 'random_resized_crop'");
   ChosenViews chosen;
   chosen.steps = {random_resized_crop_entry(crop).make({}), random_horizontal_flip_entry().make({})};
   for (const auto& step : colour_steps(views)) chosen.steps.push_back(step);

@@ -124,15 +124,14 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
 
   const EncoderGuard guard(encoder);
   encoder.eval();
-  const Autocast autocast(device_of(encoder).type(), options.precision());  // weights are cast once
+  const Autocast autocast(device_of(encoder).type(), options.precision);  // weights are cast once
   const KeptWeights kept_weights;
   Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
-                LoaderOptions()
-                    .order(ViewTarget::Order::kChannelsLast)
-                    .batch_size(options.batch_size())
-                    .workers(options.workers())
-                    .cache_megabytes(0)
-                    .on_error(options.on_error()));
+                LoaderOptions{.batch_size = options.batch_size,
+                              .workers = options.workers,
+                              .on_error = options.on_error,
+                              .cache_megabytes = 0,
+                              .order = ViewTarget::Order::kChannelsLast});
   FeatureRows rows(dataset, D, what);
   progress.begin(what, loader.batches_per_epoch());
   loader.start(0);
@@ -146,7 +145,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   while (const Batch* batch = loader.next()) {
     const size_t turn = static_cast<size_t>(batch->number) % devices;
     Encoder& next = turn == 0 ? encoder : *copies[turn - 1];
-    under_way.emplace_back(*batch, launched(next, batch->images().select(0, 0), options.precision()));
+    under_way.emplace_back(*batch, launched(next, batch->images().select(0, 0), options.precision));
     under_way.back().first.inputs.clear();  // the ring's own
     if (under_way.size() > devices) fetch();
     progress.advance(batch->number + 1, "");

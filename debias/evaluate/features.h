@@ -28,12 +28,11 @@ struct Features {
   int64_t unreadable = 0;        // images of the data set that have no row (ExtractOptions::on_error)
 };
 
-class ExtractOptions {
- public:
-  DEBIAS_OPTION(ExtractOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(ExtractOptions, int64_t, workers, 1)
-  DEBIAS_OPTION(ExtractOptions, Precision, precision, Precision::kFp32)
-  DEBIAS_OPTION(ExtractOptions, OnError, on_error, OnError::kStop)  // kSubstitute: an image that cannot be read is left out
+struct ExtractOptions {
+  int64_t batch_size = 256;
+  int64_t workers = 1;
+  Precision precision = Precision::kFp32;
+  OnError on_error = OnError::kStop;  // kSubstitute: an image that cannot be read is left out
 };
 
 // Encoders of the same weights, in evaluation mode, on devices beside the first one's: batches go round.

@@ -20,17 +20,16 @@ void try_images(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const 
   const std::string split = dataset->info().split;
   Loader loader(std::make_shared<Subset>(std::move(dataset), std::move(places), split), eval_views,
                 std::make_shared<SequentialSampler>(count),
-                LoaderOptions()
-                    .order(ViewTarget::Order::kChannelsLast)
-                    .batch_size(kTried)
-                    .workers(0)
-                    .cache_megabytes(0)
-                    .on_error(options.on_error()));
+                LoaderOptions{.batch_size = kTried,
+                              .workers = 0,
+                              .on_error = options.on_error,
+                              .cache_megabytes = 0,
+                              .order = ViewTarget::Order::kChannelsLast});
   loader.start(0);
   const Batch* batch = loader.next();
   const EncoderGuard guard(encoder);
   encoder.eval();
-  pooled_features(encoder, batch->images().select(0, 0).narrow(0, 0, std::min(count, kEncoded)), options.precision());
+  pooled_features(encoder, batch->images().select(0, 0).narrow(0, 0, std::min(count, kEncoded)), options.precision);
 }
 
 }  // namespace debias

@@ -21,7 +21,7 @@ std::pair<double, double> NeighbourRetrieval::interval() const { return wilson_i
 
 NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<const Sentences>& sentences, int64_t batch,
                                        Progress& progress) {
-  SentenceBatches batches(sentences, SentenceBatchOptions().batch_size(batch).order(BatchOrder::kSequential));
+  SentenceBatches batches(sentences, SentenceBatchOptions{.batch_size = batch, .order = BatchOrder::kSequential});
   const at::NoGradGuard no_grad;
   NeighbourRetrieval found;
   found.chance = 2.0 / static_cast<double>(batch);

@@ -35,7 +35,7 @@ const Features& EvaluationCache::of(const std::string& name, const std::shared_p
   if (dataset == nullptr) throw usage_error("evaluate: there is no {} set; give data.{}", name, name);
   if (input_.encoder == nullptr) return input_.stored.at(name);
   const OnError on_error = name == "train" ? input_.on_error : OnError::kStop;
-  const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision).on_error(on_error);
+  const ExtractOptions options{.workers = input_.workers, .precision = input_.precision, .on_error = on_error};
   Features features =
       extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_, input_.copies);
   return features_.emplace(name, std::move(features)).first->second;
@@ -63,7 +63,7 @@ std::vector<EvaluatedSplit> evaluated_splits(const EvaluationInput& input) {
   return splits;
 }
 
-const Alignment& EvaluationCache::alignment() { return alignment(protocols_.of("groups").as<GroupsOptions>().aligned()); }
+const Alignment& EvaluationCache::alignment() { return alignment(protocols_.of("groups").as<GroupsOptions>().aligned); }
 
 const Alignment& EvaluationCache::alignment(const AlignedChoice& choice) {
   for (const auto& [known, found] : alignments_) {

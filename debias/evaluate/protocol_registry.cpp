@@ -35,7 +35,7 @@ template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
                     EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Options&, Progress&),
                     std::vector<Metric> metrics, Needs needs = Needs::kLabels, SampleKind reads = SampleKind::kImages) {
-  const auto read = [name](const Config& section) { return std::any(Options::table().read(section, name)); };
+  const auto read = [name](const Config& section) { return std::any(options_from<Options>(section, name)); };
   const auto run_with = [run](const EvaluationInput& input, EvaluationCache& cache, const std::any& options, Progress& progress) {
     return run(input, cache, std::any_cast<const Options&>(options), progress);
   };
@@ -43,7 +43,7 @@ ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, c
     if (needs != Needs::kSamples) require_labels(input, name);
     if (needs == Needs::kBiasValues) require_bias_values(input, name);
   };
-  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), read, run_with, check_data, reads};
+  return {name, std::move(aliases), summary, std::move(metrics), option_specs<Options>(), read, run_with, check_data, reads};
 }
 
 ProtocolEntry of_own_data(ProtocolEntry of_tasks) {

@@ -11,15 +11,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
 #include "debias/results/metric.h"
 #include "debias/text/sentence_sets.h"
@@ -27,10 +25,7 @@
 namespace debias {
 
 enum class TaskMode { kFull, kCheap };
-template <>
-struct EnumNames<TaskMode> {
-  static constexpr std::array<std::pair<std::string_view, TaskMode>, 2> values = {{{"full", TaskMode::kFull}, {"cheap", TaskMode::kCheap}}};
-};
+constexpr auto enum_words(TaskMode) { return named("full", "cheap"); }
 
 struct TaskScore {
   std::string metric;  // "mr_acc", "msrp_f1"

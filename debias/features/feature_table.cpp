@@ -61,7 +61,7 @@ std::vector<int64_t> places_of(const NameColumn& names, const TableRows& rows, s
 
 // Classes of two files that have the same names, where no option says which of them are meant.
 void require_same_labels(const TableRows& rows, const NameColumn& names, const std::string& beside, const TableRowOptions& options) {
-  if (!options.label().empty() || names.labels.empty()) return;
+  if (!options.label.empty() || names.labels.empty()) return;
   const std::set<std::string> known(names.labels.begin(), names.labels.end());
   if (!std::ranges::all_of(rows.classes, [&](const std::string& name) { return known.contains(name); })) return;
   int64_t different = 0;
@@ -115,10 +115,10 @@ TableRows joined(TableRows rows, const FeatureVectors& vectors, const std::strin
 
 // embed writes names and biases into a file of their own, whose rows are those of its plain CSV.
 TableRows read_rows(const FeatureTableFiles& files, const TableRowOptions& options, const std::string& beside, const NameColumn* names) {
-  if (files.csv().empty() && beside.empty()) {
-    throw usage_error("{}: there is no CSV beside it; give one with --csv (columns path, label, bias, split)", files.vectors());
+  if (files.csv.empty() && beside.empty()) {
+    throw usage_error("{}: there is no CSV beside it; give one with --csv (columns path, label, bias, split)", files.vectors);
   }
-  TableRows rows = read_table_rows(files.csv().empty() ? beside : files.csv(), options, names);
+  TableRows rows = read_table_rows(files.csv.empty() ? beside : files.csv, options, names);
   const bool plain = rows.name_column == "filenames" && rows.columns.empty() && beside.ends_with(kNamesEnding);
   return plain ? read_table_rows(beside, options) : rows;
 }
@@ -134,9 +134,9 @@ std::vector<int64_t> FeatureTable::of_split(TableSplit split) const {
 }
 
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options) {
-  FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
+  FeatureVectors vectors = FeatureVectors::open(files.vectors, files.key);
   const std::string beside = csv_beside(vectors.path());
-  const bool is_given = !files.csv().empty() && (beside.empty() || real_path(beside) != real_path(files.csv()));
+  const bool is_given = !files.csv.empty() && (beside.empty() || real_path(beside) != real_path(files.csv));
   const auto names = is_given && !beside.empty() ? read_name_column(beside) : std::nullopt;
   TableRows rows = read_rows(files, options, beside, names ? &*names : nullptr);
   std::vector<std::string> remarks;

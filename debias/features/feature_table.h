@@ -14,11 +14,10 @@
 
 namespace debias {
 
-class FeatureTableFiles {
- public:
-  DEBIAS_OPTION(FeatureTableFiles, std::string, vectors, "")
-  DEBIAS_OPTION(FeatureTableFiles, std::string, csv, "")  // empty: the CSV beside the vectors
-  DEBIAS_OPTION(FeatureTableFiles, std::string, key, "")  // feature_vectors.h
+struct FeatureTableFiles {
+  std::string vectors = "";
+  std::string csv = "";  // empty: the CSV beside the vectors
+  std::string key = "";  // feature_vectors.h
 };
 
 struct FeatureTable {

@@ -6,7 +6,9 @@
 #include <iterator>
 
 #include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
 #include "debias/core/normal_form.h"
+#include "debias/core/options.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/row_names.h"
 
@@ -115,8 +117,7 @@ std::vector<TableSplit> splits_of(const ColumnFields& column) {
                                      [&](const auto& candidate) { return candidate.first == column.values[i]; });
     if (entry == EnumNames<TableSplit>::values.end()) {
       refuse_line(column.path, column.lines[i],
-                  fmt::format("unknown split '{}'{}", column.values[i],
-                              suggestion(column.values[i], options_detail::Field<TableSplit>::choices())));
+                  fmt::format("unknown split '{}'{}", column.values[i], suggestion(column.values[i], option_type<TableSplit>().choices)));
     }
     splits.push_back(entry->second);
   }
@@ -139,13 +140,13 @@ TableColumn described(ColumnFields column, bool numeric, bool is_bias, TableRows
 }
 
 void require_known_numeric(const CsvTable& table, const TableRowOptions& options) {
-  for (const std::string& title : options.numeric()) required(table, title, "--numeric");
+  for (const std::string& title : options.numeric) required(table, title, "--numeric");
 }
 
 void choose_biases(const CsvTable& table, const TableRowOptions& options, size_t label, TableRows& rows) {
   const std::vector<std::string> usual = table.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
   std::vector<std::string> taken;
-  for (const std::string& title : options.biases().value_or(usual)) {
+  for (const std::string& title : options.biases.value_or(usual)) {
     const size_t position = required(table, title, "--bias");
     if (position == label) throw usage_error("{}: column '{}' is the label and cannot be the bias as well", rows.path, title);
     if (has(taken, title)) throw usage_error("{}: --bias names column '{}' twice", rows.path, title);
@@ -161,7 +162,7 @@ void choose_biases(const CsvTable& table, const TableRowOptions& options, size_t
 void require_numeric_biases(const TableRowOptions& options, const TableRows& rows) {
   std::vector<std::string> biases;
   for (const size_t place : rows.biases) biases.push_back(rows.columns[place].name);
-  for (const std::string& title : options.numeric()) {
+  for (const std::string& title : options.numeric) {
     if (has(biases, title)) continue;
     throw usage_error("{}: --numeric {}: it is not a bias column, and only those are used; add it to --bias, or leave it out{}", rows.path,
                       title, biases.empty() ? "" : suggestion(title, biases));
@@ -180,14 +181,14 @@ void read_embedded(const CsvTable& table, TableRows& rows) {
 }
 
 bool asks_for_columns(const TableRowOptions& options) {
-  return !options.label().empty() || options.biases().has_value() || !options.numeric().empty();
+  return !options.label.empty() || options.biases.has_value() || !options.numeric.empty();
 }
 
 void read_described(const CsvTable& table, const TableRowOptions& options, std::optional<size_t> names, TableRows& rows) {
-  const std::string label_title = options.label().empty() ? "label" : options.label();
+  const std::string label_title = options.label.empty() ? "label" : options.label;
   const size_t label = required(table, label_title, "--label");
   require_known_numeric(table, options);
-  if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
+  if (has(options.numeric, label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
   const ColumnFields labels = table.fields(label);
   set_labels(labels, label_values(labels, rows), rows);
   const bool has_split = label_title != kSplitColumn && table.find(kSplitColumn);
@@ -199,8 +200,8 @@ void read_described(const CsvTable& table, const TableRowOptions& options, std::
     const std::string& title = table.titles()[i];
     if (i == label || i == names || title.empty() || (has_split && title == kSplitColumn)) continue;
     table.find(title);  // rejects one that is given twice
-    const bool is_bias = options.biases() ? has(*options.biases(), title) : title == kBiasColumn;
-    rows.columns.push_back(described(table.fields(i), has(options.numeric(), title), is_bias, rows));
+    const bool is_bias = options.biases ? has(*options.biases, title) : title == kBiasColumn;
+    rows.columns.push_back(described(table.fields(i), has(options.numeric, title), is_bias, rows));
   }
   choose_biases(table, options, label, rows);
   require_numeric_biases(options, rows);
@@ -208,8 +209,8 @@ void read_described(const CsvTable& table, const TableRowOptions& options, std::
 
 // Of labels, bias labels and splits.
 std::vector<size_t> taken_columns(const CsvTable& table, const TableRowOptions& options) {
-  std::vector<std::string> titles = options.biases().value_or(std::vector<std::string>{kBiasColumn});
-  titles.insert(titles.end(), {options.label().empty() ? "label" : options.label(), kSplitColumn});
+  std::vector<std::string> titles = options.biases.value_or(std::vector<std::string>{kBiasColumn});
+  titles.insert(titles.end(), {options.label.empty() ? "label" : options.label, kSplitColumn});
   std::vector<size_t> places;
   for (const std::string& title : titles) {
     if (const auto found = table.find(title)) places.push_back(*found);

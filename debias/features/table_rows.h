@@ -9,25 +9,18 @@
 // Categorical values are numbered in byte-wise order of their names, integers in numeric order.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/data/sample_table.h"
 
 namespace debias {
 
 enum class TableSplit { kTrain, kValid, kTest };
-template <>
-struct EnumNames<TableSplit> {
-  static constexpr std::array<std::pair<std::string_view, TableSplit>, 3> values = {
-      {{"train", TableSplit::kTrain}, {"valid", TableSplit::kValid}, {"test", TableSplit::kTest}}};
-};
+constexpr auto enum_words(TableSplit) { return named("train", "valid", "test"); }
 
 struct TableColumn {
   std::string name;
@@ -37,11 +30,10 @@ struct TableColumn {
   std::vector<double> numbers;     // numeric, [n]: NaN for unknown
 };
 
-class TableRowOptions {
- public:
-  DEBIAS_OPTION(TableRowOptions, std::string, label, "")                               // empty: the column `label`
-  DEBIAS_OPTION(TableRowOptions, std::optional<std::vector<std::string>>, biases, {})  // nullopt: the column `bias`, if there is one
-  DEBIAS_OPTION(TableRowOptions, std::vector<std::string>, numeric, {})
+struct TableRowOptions {
+  std::string label = "";                               // empty: the column `label`
+  std::optional<std::vector<std::string>> biases = {};  // nullopt: the column `bias`, if there is one
+  std::vector<std::string> numeric = {};
 };
 
 struct TableRows {

@@ -1,5 +1,7 @@
 #include "debias/fix/bias_columns.h"
 
+#include "debias/core/error.h"
+
 #include <ATen/ATen.h>
 
 #include <cmath>

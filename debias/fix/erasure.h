@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/fix/class_moments.h"
 #include "debias/fix/standard_rows.h"
 
@@ -33,11 +33,7 @@ struct AffineErasure {
 // Ledoit and Wolf's shrinkage towards the mean variance, S <- (1 - rho) S + rho tr(S) / D. The number of rows is that of all rows, or the
 // effective number (sum w)^2 / sum w^2.
 enum class Shrinkage { kRows, kEffective };
-template <>
-struct EnumNames<Shrinkage> {
-  static constexpr std::array<std::pair<std::string_view, Shrinkage>, 2> values = {
-      {{"rows", Shrinkage::kRows}, {"effective", Shrinkage::kEffective}}};
-};
+constexpr auto enum_words(Shrinkage) { return named("rows", "effective"); }
 
 // rho of a covariance S whose rows have the mean fourth power `fourth` of their norms, estimated from `count` rows.
 double ledoit_wolf(const at::Tensor& covariance, double fourth, double count);

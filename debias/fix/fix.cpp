@@ -111,10 +111,10 @@ class Correction {
  private:
   // The folds score neither.
   void require_fold_predictions() const {
-    const bool scored = options_.method() != FixMethod::kFairkl && options_.method() != FixMethod::kLeace;
+    const bool scored = options_.method != FixMethod::kFairkl && options_.method != FixMethod::kLeace;
     if (scored || std::ssize(places_) < table_.size()) return;
     throw usage_error("fix: --method {} is evaluated on valid or test rows, and {} has none; add a column split",
-                      enum_name(options_.method()), table_.rows.path);
+                      enum_name(options_.method), table_.rows.path);
   }
 
   void load() {
@@ -123,7 +123,7 @@ class Correction {
       const int64_t group = result_.groups.of_row[static_cast<size_t>(i)];
       strata.push_back(group != kUnknown ? group : -1 - table_.rows.labels[static_cast<size_t>(i)]);
     }
-    folds_ = fold_rows(strata, static_cast<uint64_t>(options_.seed()));
+    folds_ = fold_rows(strata, static_cast<uint64_t>(options_.seed));
     const bool all = folds_.size() == std::ssize(places_);
     fold_places_.clear();
     for (const int64_t i : folds_.places) fold_places_.push_back(places_[static_cast<size_t>(i)]);
@@ -168,7 +168,7 @@ class Correction {
   ScoredChoice choose() {
     CrossValidation folds(cross_validated(), folds_, *scorer_, std::ssize(places_));
     std::vector<HeadChoice> choices = with_each_penalty(FixMethod::kErm);
-    if (options_.method() != FixMethod::kErm && options_.method() != FixMethod::kLeace) {
+    if (options_.method != FixMethod::kErm && options_.method != FixMethod::kLeace) {
       const auto balanced = with_each_penalty(FixMethod::kBalanced);
       choices.insert(choices.end(), balanced.begin(), balanced.end());
     }
@@ -213,14 +213,14 @@ class Correction {
   }
 
   void decide(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
-    switch (options_.method()) {
+    switch (options_.method) {
       case FixMethod::kBalanced:
       case FixMethod::kFairkl:
         return take(balanced, "asked for");
       case FixMethod::kErase:
       case FixMethod::kEraseBalanced: {
-        const double C = options_.method() == FixMethod::kErase ? erm.choice.C : balanced.choice.C;
-        return take(best_erasing(folds, {{options_.method(), C}}).front(), "asked for");
+        const double C = options_.method == FixMethod::kErase ? erm.choice.C : balanced.choice.C;
+        return take(best_erasing(folds, {{options_.method, C}}).front(), "asked for");
       }
       case FixMethod::kAuto:
         return decide_by_folds(folds, erm, balanced);
@@ -267,9 +267,9 @@ class Correction {
 
   bool is_supported(const ScoredChoice& candidate, const ScoredChoice& head, const char* name, double needed) {
     const std::string who = fmt::format("{} against {}: ", described(candidate.choice), name);
-    if (candidate.scores.mean < options_.keep() * head.scores.mean) {
+    if (candidate.scores.mean < options_.keep * head.scores.mean) {
       result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of {}", who, percent(candidate.scores.mean),
-                                        options_.keep(), percent(head.scores.mean)));
+                                        options_.keep, percent(head.scores.mean)));
       return false;
     }
     const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, head.predictions);
@@ -286,7 +286,7 @@ class Correction {
 
   void fit_final(const HeadChoice& before) {
     result_.method =
-        options_.method() == FixMethod::kLeace || options_.method() == FixMethod::kFairkl ? options_.method() : result_.choice.method;
+        options_.method == FixMethod::kLeace || options_.method == FixMethod::kFairkl ? options_.method : result_.choice.method;
     result_.changed = result_.method != FixMethod::kErm;
     const AffineErasure none = AffineErasure::none(full_->x.dimensions());
     std::vector<FinalChoice> heads = {{before, none}};
@@ -314,7 +314,7 @@ class Correction {
 
   void fit_fairkl() {
     const double l2 = 1 / (result_.choice.C * static_cast<double>(places_.size()));
-    const auto seed = static_cast<uint64_t>(options_.seed());
+    const auto seed = static_cast<uint64_t>(options_.seed);
     result_.after.head = unstandardised(fit_fairkl_head(*full_, result_.groups.biases, l2, seed), full_->x.scale());
   }
 
@@ -339,15 +339,6 @@ class Correction {
 };
 
 }  // namespace
-
-const OptionTable<FixOptions>& FixOptions::table() {
-  static const auto table =
-      OptionTable<FixOptions>()
-          .add("method", &FixOptions::method_, "the correction; auto: chosen by cross-validation, or none")
-          .add("keep", &FixOptions::keep_, Range::closed(0, 1), "share of the plain head's mean accuracy over groups that auto must keep")
-          .add("seed", &FixOptions::seed_, Range::closed(0, 9e15), "seed of the folds");
-  return table;
-}
 
 FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress) {
   return Correction(table, options, progress).run();

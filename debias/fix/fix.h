@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/options.h"
 #include "debias/core/progress.h"
 #include "debias/features/bias_groups.h"
 #include "debias/features/feature_table.h"
@@ -23,12 +24,15 @@ namespace debias {
 
 constexpr int64_t kLeastClassRows = 20;  // minimum number of training rows per class
 
-class FixOptions {
- public:
-  DEBIAS_OPTION(FixOptions, FixMethod, method, FixMethod::kAuto)
-  DEBIAS_OPTION(FixOptions, double, keep, 0.98)  // [0, 1]
-  DEBIAS_OPTION(FixOptions, int64_t, seed, 1)
-  static const OptionTable<FixOptions>& table();
+struct FixOptions {
+  FixMethod method = FixMethod::kAuto;
+  double keep = 0.98;  // [0, 1]
+  int64_t seed = 1;
+  void describe(OptionVisitor& o) {
+    o("method", method, "the correction; auto: chosen by cross-validation, or none");
+    o("keep", keep, Range::closed(0, 1), "minimum mean accuracy over groups for method auto, as a share of the plain head's");
+    o("seed", seed, Range::closed(0, 9e15), "seed of the folds");
+  }
 };
 
 // For features as stored in the table. The heads take the layer's output, and give the same logits for the uncorrected features.

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 

@@ -100,20 +100,20 @@ Config data_section(const FixedOutcome& outcome, TableSplit split) {
 }
 
 Config recipe_config(const FixRecipe& recipe, const FixedOutcome& outcome) {
-  Config section = FixOptions::table().write(recipe.options);
-  section.set("embeddings", Config::string(recipe.files.vectors()));
-  section.set("csv", Config::string(recipe.files.csv()));
-  section.set("key", Config::string(recipe.files.key()));
-  section.set("label", Config::string(recipe.columns.label()));
+  Config section = config_of(recipe.options);
+  section.set("embeddings", Config::string(recipe.files.vectors));
+  section.set("csv", Config::string(recipe.files.csv));
+  section.set("key", Config::string(recipe.files.key));
+  section.set("label", Config::string(recipe.columns.label));
   std::vector<std::string> biases;
   for (const size_t place : outcome.table.rows.biases) biases.push_back(outcome.table.rows.columns[place].name);
   section.set("bias", words(biases));
-  section.set("numeric", words(recipe.columns.numeric()));
+  section.set("numeric", words(recipe.columns.numeric));
   const TableDigest digest = table_digest(outcome.table);
   section.set("vectors_digest", Config::string(digest.vectors));
   section.set("rows_digest", Config::string(digest.rows));
   Config config = Config::map({{"name", Config::string(fmt::format("fix-{}", enum_name(outcome.result.method)))}});
-  config.set("seed", Config::integer(recipe.options.seed()));
+  config.set("seed", Config::integer(recipe.options.seed));
   config.set("fix", std::move(section));
   Config data = Config::map();
   for (const auto& [name, split] : EnumNames<TableSplit>::values) {
@@ -231,14 +231,16 @@ FixRecipe read_fix_recipe(const std::string& folder) {
   const Config section = fix_section(folder);
   FixRecipe recipe;
   const auto place = [&](const char* key) { return (fs::path(folder) / text_at(section, key)).string(); };  // an absolute path stays
-  recipe.files.vectors(place("embeddings")).csv(place("csv")).key(text_at(section, "key"));
-  recipe.columns.label(text_at(section, "label")).biases(words_at(section, "bias")).numeric(words_at(section, "numeric"));
+  recipe.files = {.vectors = place("embeddings"), .csv = place("csv"), .key = text_at(section, "key")};
+  recipe.columns.label = text_at(section, "label");
+  recipe.columns.biases = words_at(section, "bias");
+  recipe.columns.numeric = words_at(section, "numeric");
   recipe.digest = {text_at(section, "vectors_digest"), text_at(section, "rows_digest")};
   Config options = Config::map();
-  for (const std::string& name : FixOptions::table().names()) {
+  for (const std::string& name : option_names<FixOptions>()) {
     if (const Config* value = section.find(name)) options.set(name, *value);
   }
-  recipe.options = FixOptions::table().read(options, folder + "/config.yaml");
+  recipe.options = options_from<FixOptions>(options, folder + "/config.yaml");
   return recipe;
 }
 

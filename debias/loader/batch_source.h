@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
 #include "debias/data/sampler.h"
@@ -68,12 +67,11 @@ class BatchSource {
 };
 
 // Batches of features that were computed before, in place of the views of images.
-class FeatureBatchOptions {
- public:
-  DEBIAS_OPTION(FeatureBatchOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(FeatureBatchOptions, int64_t, views, 1)
-  DEBIAS_OPTION(FeatureBatchOptions, bool, drop_last, false)
-  DEBIAS_OPTION(FeatureBatchOptions, uint64_t, seed, 1)
+struct FeatureBatchOptions {
+  int64_t batch_size = 256;
+  int64_t views = 1;
+  bool drop_last = false;
+  uint64_t seed = 1;
 };
 
 // The visits of a Loader with the same sampler and seed. Input "features": float32 [V, B, D], the same features in each view.
@@ -85,7 +83,7 @@ class FeatureBatches final : public BatchSource {
 
   std::string what() const override { return "features"; }
   const SampleTable& samples() const override { return *samples_; }
-  int64_t batches_per_epoch() const override { return batches_of(std::ssize(sampler_->epoch(options_.seed(), 0))); }
+  int64_t batches_per_epoch() const override { return batches_of(std::ssize(sampler_->epoch(options_.seed, 0))); }
   void start(int64_t epoch, int64_t first = 0) override;
   const Batch* next() override;
 

@@ -56,8 +56,8 @@ struct Loader::State {
         pipeline(std::move(views)),
         sampler(std::move(order)),
         options(std::move(given)),
-        reader(dataset, options.on_error(), options.decode(),
-               options.cache_megabytes() > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes() * kMegabyte) {}
+        reader(dataset, options.on_error, options.decode,
+               options.cache_megabytes > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes * kMegabyte) {}
   ~State() { stop_workers(); }
 
   void find_shape();
@@ -77,22 +77,22 @@ struct Loader::State {
   void stop_workers();
 
   int64_t rows_of(int64_t batch) const {
-    return std::min(options.batch_size(), static_cast<int64_t>(visits.size()) - batch * options.batch_size());
+    return std::min(options.batch_size, static_cast<int64_t>(visits.size()) - batch * options.batch_size);
   }
   std::pair<int64_t, int64_t> own_of(int64_t rows) const {
-    return {rows * options.rank() / options.ranks(), rows * (options.rank() + 1) / options.ranks()};
+    return {rows * options.rank / options.ranks, rows * (options.rank + 1) / options.ranks};
   }
   bool is_own(int64_t batch, int64_t row) const {
     const auto [begin, end] = own_of(rows_of(batch));
     return begin <= row && row < end;
   }
-  int64_t images_of(int64_t rows) const { return (rows + options.ranks() - 1) / options.ranks(); }  // at most
+  int64_t images_of(int64_t rows) const { return (rows + options.ranks - 1) / options.ranks; }  // at most
   int64_t batches_of(int64_t visit_count) const {
-    return options.drop_last() ? visit_count / options.batch_size() : (visit_count + options.batch_size() - 1) / options.batch_size();
+    return options.drop_last ? visit_count / options.batch_size : (visit_count + options.batch_size - 1) / options.batch_size;
   }
-  int64_t bytes_of_value() const { return options.type() == ViewTarget::Type::kBfloat16 ? 2 : 4; }
+  int64_t bytes_of_value() const { return options.type == ViewTarget::Type::kBfloat16 ? 2 : 4; }
   ViewTarget::Order order() const {
-    return channels == 1 ? ViewTarget::Order::kChannelsFirst : options.order();
+    return channels == 1 ? ViewTarget::Order::kChannelsFirst : options.order;
   }  // one channel: the same bytes
   Slot& slot_of(int64_t batch) { return ring[batch % static_cast<int64_t>(ring.size())]; }
 
@@ -132,7 +132,7 @@ void Loader::State::find_shape() {
     return;
   }
   PartialImage memory;
-  const RngKey key{.domain = RngDomain::kViews, .seed = options.seed()};
+  const RngKey key{.domain = RngDomain::kViews, .seed = options.seed};
   const Found first = read_own(0, key, whole_region, memory);
   try {
     channels = first.image.channels;
@@ -145,34 +145,34 @@ void Loader::State::find_shape() {
 void Loader::State::allocate(int64_t rows) {
   if (rows == slot_rows) return;
   slot_rows = 0;
-  const int64_t slots = options.workers() > 0 ? options.prefetch() + 1 : 1;
-  const int64_t extents[] = {options.views(), rows, channels, height, width};
+  const int64_t slots = options.workers > 0 ? options.prefetch + 1 : 1;
+  const int64_t extents[] = {options.views, rows, channels, height, width};
   const auto values = checked_product(extents);
   const auto bytes = values ? checked_multiply(*values, bytes_of_value()) : std::nullopt;
   const auto total = bytes ? checked_multiply(*bytes, slots) : std::nullopt;
   if (!total)
-    throw usage_error("loader: a batch of {} x {} images of {} x {} pixels is too large; lower batch_size", options.views(), rows, height,
+    throw usage_error("loader: a batch of {} x {} images of {} x {} pixels is too large; lower batch_size", options.views, rows, height,
                       width);
   try {
     ring = std::vector<Slot>(slots);
-    for (Slot& slot : ring) slot.buffer = at::empty({*values}, options.type() == ViewTarget::Type::kBfloat16 ? at::kBFloat16 : at::kFloat);
+    for (Slot& slot : ring) slot.buffer = at::empty({*values}, options.type == ViewTarget::Type::kBfloat16 ? at::kBFloat16 : at::kFloat);
   } catch (const std::exception&) {
     throw resource_error("loader: {} batches of {} x {} images need {} MB, which cannot be allocated; lower batch_size or prefetch", slots,
-                         options.views(), rows, *total / kMegabyte);
+                         options.views, rows, *total / kMegabyte);
   }
   slot_rows = rows;
 }
 
 // [V, images, C, H, W] of the first values of a slot's memory, in the views' order.
 at::Tensor Loader::State::images_in(const at::Tensor& buffer, int64_t images) const {
-  const at::Tensor values = buffer.narrow(0, 0, options.views() * images * channels * height * width);
-  if (order() == ViewTarget::Order::kChannelsFirst) return values.view({options.views(), images, channels, height, width});
-  return values.view({options.views(), images, height, width, channels}).permute({0, 1, 4, 2, 3});
+  const at::Tensor values = buffer.narrow(0, 0, options.views * images * channels * height * width);
+  if (order() == ViewTarget::Order::kChannelsFirst) return values.view({options.views, images, channels, height, width});
+  return values.view({options.views, images, height, width, channels}).permute({0, 1, 4, 2, 3});
 }
 
 void Loader::State::open_batch(int64_t number) {
   Slot& slot = slot_of(number);
-  slot.first_visit = number * options.batch_size();
+  slot.first_visit = number * options.batch_size;
   slot.rows = rows_of(number);
   std::tie(slot.begin, slot.end) = own_of(slot.rows);
   slot.error = nullptr;
@@ -203,11 +203,11 @@ void Loader::State::open_batch(int64_t number) {
 
 void Loader::State::work() {
   Workspace workspace;
-  const auto end = std::min(static_cast<int64_t>(visits.size()), batch_count * options.batch_size());
+  const auto end = std::min(static_cast<int64_t>(visits.size()), batch_count * options.batch_size);
   while (true) {
     const int64_t item = next_row.fetch_add(1, std::memory_order_relaxed);
     if (item >= end) return;
-    const int64_t batch = item / options.batch_size(), row = item % options.batch_size();
+    const int64_t batch = item / options.batch_size, row = item % options.batch_size;
     if (!is_own(batch, row)) continue;
     if (!wait_until_open(batch)) return;
     make_row(batch, row, workspace);
@@ -241,17 +241,17 @@ void Loader::State::make_row(int64_t batch, int64_t row, Workspace& workspace) {
 void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
   Batch& batch = slot.batch;
   RngKey key{.domain = RngDomain::kViews,
-             .seed = options.seed(),
+             .seed = options.seed,
              .epoch = static_cast<uint64_t>(epoch),
              .sample = static_cast<uint64_t>(batch.ids[row]),
              .occurrence = static_cast<uint32_t>(batch.occurrences[row])};
-  workspace.views.start(key, 0, options.views());
+  workspace.views.start(key, 0, options.views);
   const Found own = read_own(batch.indices[row], key, needed_by(workspace.views), workspace.image);
   if (!own.unreadable.empty()) seat(own, batch, row);
-  const Found second = other_class || options.links() ? read_second(own, key, workspace, batch) : own;
+  const Found second = other_class || options.links ? read_second(own, key, workspace, batch) : own;
   const int64_t size = int64_t{channels} * height * width * bytes_of_value();
   auto* place = static_cast<std::byte*>(slot.buffer.mutable_data_ptr()) + (row - slot.begin) * size;
-  for (int64_t view = 0; view < options.views(); ++view, place += (slot.end - slot.begin) * size) {
+  for (int64_t view = 0; view < options.views; ++view, place += (slot.end - slot.begin) * size) {
     const bool is_other = view == 1 && second.index != own.index;
     write_view(is_other ? second : own, is_other ? workspace.of_other : workspace.views, is_other ? 0 : view, workspace.frame, place);
   }
@@ -272,8 +272,8 @@ Found Loader::State::read_second(const Found& own, RngKey key, Workspace& worksp
   workspace.of_other.start(key, 1, 2);
   key.domain = RngDomain::kNoise;
   Random random(key);
-  if (!options.links() && random.uniform() >= options.noise()) return own;
-  const auto draw = [&] { return options.links() ? options.links()->draw(own.index, random) : other_class->draw(own.index, random); };
+  if (!options.links && random.uniform() >= options.noise) return own;
+  const auto draw = [&] { return options.links ? options.links->draw(own.index, random) : other_class->draw(own.index, random); };
   const int64_t drawn = draw();
   if (drawn == own.index) return own;
   Found other = reader.read(drawn, needed_by(workspace.of_other), workspace.other, draw);
@@ -282,7 +282,7 @@ Found Loader::State::read_second(const Found& own, RngKey key, Workspace& worksp
 }
 
 RegionChooser Loader::State::needed_by(PlannedViews& views) const {
-  const int largest_denominator = options.decode() == Decode::kScaled ? 8 : 1;
+  const int largest_denominator = options.decode == Decode::kScaled ? 8 : 1;
   return [this, &views, largest_denominator](int image_height, int image_width) {
     return pipeline.region(views.of(pipeline, image_height, image_width), largest_denominator);
   };
@@ -306,7 +306,7 @@ void Loader::State::note_substitution(const Found& stand_in, Batch& batch) {
 void Loader::State::write_view(const Found& source, PlannedViews& views, int64_t view, ViewFrame& frame, void* out) const {
   try {
     const ViewPlan& plan = views.of(pipeline, source.image.height, source.image.width)[view];
-    pipeline.write(source.image, plan, frame, {channels, height, width, out, options.type(), order()});
+    pipeline.write(source.image, plan, frame, {channels, height, width, out, options.type, order()});
   } catch (...) {
     std::rethrow_exception(with_source(std::current_exception(), dataset->source(source.index)));
   }
@@ -328,16 +328,16 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, st
   options.check();
   if (dataset->size() == 0) throw data_error("data set '{}' ({}) has no images", dataset->info().name, dataset->info().split);
   state_ = std::make_unique<State>(std::move(dataset), std::move(pipeline), std::move(sampler), std::move(options));
-  if (state_->options.noise() > 0) state_->other_class.emplace(*state_->dataset);
-  const auto visits = static_cast<int64_t>(state_->sampler->epoch(state_->options.seed(), 0).size());
+  if (state_->options.noise > 0) state_->other_class.emplace(*state_->dataset);
+  const auto visits = static_cast<int64_t>(state_->sampler->epoch(state_->options.seed, 0).size());
   state_->batches_per_epoch = state_->batches_of(visits);
   if (state_->batches_per_epoch == 0) {
     throw usage_error(
         "loader: batch_size {} with drop_last leaves no batch of the {} images of an epoch; lower batch_size or set drop_last: false",
-        state_->options.batch_size(), visits);
+        state_->options.batch_size, visits);
   }
   state_->find_shape();
-  state_->allocate(state_->images_of(std::min(state_->options.batch_size(), visits)));
+  state_->allocate(state_->images_of(std::min(state_->options.batch_size, visits)));
 }
 
 Loader::~Loader() = default;
@@ -353,24 +353,24 @@ double Loader::seconds_waited() const { return state_->seconds_waited; }
 void Loader::start(int64_t epoch, int64_t first) {
   State& state = *state_;
   state.stop_workers();
-  state.visits = state.sampler->epoch(state.options.seed(), static_cast<uint64_t>(epoch));
+  state.visits = state.sampler->epoch(state.options.seed, static_cast<uint64_t>(epoch));
   state.batch_count = state.batches_of(static_cast<int64_t>(state.visits.size()));
   if (first < 0 || first > state.batch_count) {
     throw usage_error("loader: epoch {} has {} batches and cannot be started at batch {}", epoch, state.batch_count, first);
   }
-  state.allocate(state.images_of(std::min(state.options.batch_size(), static_cast<int64_t>(state.visits.size()))));
+  state.allocate(state.images_of(std::min(state.options.batch_size, static_cast<int64_t>(state.visits.size()))));
   state.epoch = epoch;
   state.handed_out = -1;
   state.upcoming = first;
-  state.next_row = first * state.options.batch_size();
+  state.next_row = first * state.options.batch_size;
   state.opened = first;
   const auto ring = static_cast<int64_t>(state.ring.size());
   for (int64_t batch = first; batch < std::min(state.batch_count, first + ring); ++batch) state.open_batch(batch);
   try {
-    for (int64_t i = 0; i < state.options.workers(); ++i) state.workers.emplace_back([&state] { state.work(); });
+    for (int64_t i = 0; i < state.options.workers; ++i) state.workers.emplace_back([&state] { state.work(); });
   } catch (const std::system_error& error) {
     state.stop_workers();
-    throw resource_error("loader: {} workers cannot be started ({}); lower workers", state.options.workers(), error.what());
+    throw resource_error("loader: {} workers cannot be started ({}); lower workers", state.options.workers, error.what());
   }
 }
 

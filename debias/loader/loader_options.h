@@ -10,7 +10,6 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/augment/view_target.h"
-#include "debias/core/options.h"
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
 #include "debias/data/decode.h"
@@ -31,24 +30,23 @@ class LinkedImages {
   std::unordered_map<int64_t, std::vector<int64_t>> members_;
 };
 
-class LoaderOptions {
- public:
-  DEBIAS_OPTION(LoaderOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(LoaderOptions, int64_t, views, 1)
-  DEBIAS_OPTION(LoaderOptions, bool, drop_last, false)
-  DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)   // 0: in the calling thread
-  DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)  // batches ready ahead of the consumer
-  DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)                              // share of second views made from an image of another class
-  DEBIAS_OPTION(LoaderOptions, std::shared_ptr<const LinkedImages>, links, {})  // second views are made of an image of the same group
-  DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
-  DEBIAS_OPTION(LoaderOptions, Decode, decode, Decode::kExact)
-  DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
-  DEBIAS_OPTION(LoaderOptions, int64_t, rank, 0)                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
-  DEBIAS_OPTION(LoaderOptions, int64_t, ranks, 1)
+struct LoaderOptions {
+  int64_t batch_size = 256;
+  int64_t views = 1;
+  bool drop_last = false;
+  int64_t workers = 1;   // 0: in the calling thread
+  int64_t prefetch = 2;  // batches ready ahead of the consumer
+  uint64_t seed = 1;
+  double noise = 0.0;                              // share of second views made from an image of another class
+  std::shared_ptr<const LinkedImages> links = {};  // second views are made of an image of the same group
+  OnError on_error = OnError::kStop;
+  Decode decode = Decode::kExact;
+  int64_t cache_megabytes = 1024;  // data sets whose decoded pixels fit stay in memory
+  int64_t rank = 0;                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
+  int64_t ranks = 1;
   // Memory format of views, so that a network of this format copies nothing: their shape is [V, B, C, H, W] all the same.
-  DEBIAS_OPTION(LoaderOptions, ViewTarget::Order, order, ViewTarget::Order::kChannelsFirst)
-  DEBIAS_OPTION(LoaderOptions, ViewTarget::Type, type, ViewTarget::Type::kFloat32)
+  ViewTarget::Order order = ViewTarget::Order::kChannelsFirst;
+  ViewTarget::Type type = ViewTarget::Type::kFloat32;
 
   void check() const;  // a usage error where a value is out of range
 };

@@ -47,10 +47,10 @@ std::string short_books(const Sentences& sentences, int64_t shortest_batch) {
 
 SentenceBatches::SentenceBatches(std::shared_ptr<const Sentences> sentences, const SentenceBatchOptions& options)
     : sentences_(std::move(sentences)), options_(options) {
-  const int64_t B = options.batch_size();
-  if (B < options.least()) {
+  const int64_t B = options.batch_size;
+  if (B < options.least) {
     throw usage_error("train: batch_size {}: a sentence needs its neighbours and one other in its batch; give at least {}", B,
-                      options.least());
+                      options.least);
   }
   for (const auto& book : sentences_->books()) {
     for (int64_t first = book.first; first < book.end; first += B) {
@@ -61,23 +61,23 @@ SentenceBatches::SentenceBatches(std::shared_ptr<const Sentences> sentences, con
   }
   if (starts_.empty()) {
     throw usage_error("train: batch_size {}: no book has {} sentences, the longest has {}; {}", B,
-                      options.drop_last() ? "as many" : fmt::format("the {} that a batch needs", options.least()),
-                      longest_book(*sentences_), options.drop_last() ? "lower it, or drop_last: false" : "give longer books");
+                      options.drop_last ? "as many" : fmt::format("the {} that a batch needs", options.least), longest_book(*sentences_),
+                      options.drop_last ? "lower it, or drop_last: false" : "give longer books");
   }
 }
 
 std::vector<std::string> SentenceBatches::notes() const {
   const std::string line = short_books(*sentences_, shortest());
   if (line.empty()) return {};
-  return {fmt::format("train: {}{}", line, options_.drop_last() ? "; a smaller batch_size or drop_last: false reads them" : "")};
+  return {fmt::format("train: {}{}", line, options_.drop_last ? "; a smaller batch_size or drop_last: false reads them" : "")};
 }
 
 void SentenceBatches::start(int64_t epoch, int64_t first) {
   epoch_ = epoch;
   next_ = first;
   const int64_t batches = batches_per_epoch();
-  if (options_.order() == BatchOrder::kShuffled) {
-    order_ = permutation(batches, {.domain = RngDomain::kOrder, .seed = options_.seed(), .epoch = static_cast<uint64_t>(epoch)});
+  if (options_.order == BatchOrder::kShuffled) {
+    order_ = permutation(batches, {.domain = RngDomain::kOrder, .seed = options_.seed, .epoch = static_cast<uint64_t>(epoch)});
   } else {
     order_.resize(static_cast<size_t>(batches));
     std::iota(order_.begin(), order_.end(), int64_t{0});
@@ -98,9 +98,9 @@ const Batch* SentenceBatches::next() {
   batch_.occurrences.assign(static_cast<size_t>(B), 0);
   batch_.labels.assign(static_cast<size_t>(B), kUnknown);
   batch_.biases.assign(static_cast<size_t>(B), kUnknown);
-  batch_.first_row = B * options_.rank() / options_.ranks();
+  batch_.first_row = B * options_.rank / options_.ranks;
   std::vector<std::span<const int32_t>> rows;
-  for (int64_t i = first + batch_.first_row; i < first + B * (options_.rank() + 1) / options_.ranks(); ++i)
+  for (int64_t i = first + batch_.first_row; i < first + B * (options_.rank + 1) / options_.ranks; ++i)
     rows.push_back(sentences_->words(i));
   batch_.inputs = {{"words", padded_ids(rows).unsqueeze(0)}};
   return &batch_;

@@ -14,21 +14,17 @@
 namespace debias {
 
 enum class BatchOrder { kShuffled, kSequential };
-template <>
-struct EnumNames<BatchOrder> {
-  static constexpr std::array<std::pair<std::string_view, BatchOrder>, 2> values = {
-      {{"shuffled", BatchOrder::kShuffled}, {"sequential", BatchOrder::kSequential}}};
-};
+constexpr auto enum_words(BatchOrder) { return named("shuffled", "sequential"); }
 
-class SentenceBatchOptions {
- public:
-  DEBIAS_OPTION(SentenceBatchOptions, int64_t, batch_size, 400)
-  DEBIAS_OPTION(SentenceBatchOptions, int64_t, least, 3)  // sentences of a batch; a shorter end of a book is left out
-  DEBIAS_OPTION(SentenceBatchOptions, bool, drop_last, true)
-  DEBIAS_OPTION(SentenceBatchOptions, BatchOrder, order, BatchOrder::kShuffled)
-  DEBIAS_OPTION(SentenceBatchOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(SentenceBatchOptions, int64_t, rank, 0)  // has the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
-  DEBIAS_OPTION(SentenceBatchOptions, int64_t, ranks, 1);
+struct SentenceBatchOptions {
+  int64_t batch_size = 400;
+  int64_t least = 3;  // sentences of a batch; a shorter end of a book is left out
+  bool drop_last = true;
+  BatchOrder order = BatchOrder::kShuffled;
+  uint64_t seed = 1;
+  int64_t rank = 0;  // has the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
+  int64_t ranks = 1;
+  ;
 };
 
 // Inputs: "words" int64 [1, B, T], each row word ids and then -1, T the longest sentence of the batch.
@@ -45,7 +41,7 @@ class SentenceBatches final : public BatchSource {
   const Batch* next() override;
 
  private:
-  int64_t shortest() const { return options_.drop_last() ? options_.batch_size() : options_.least(); }  // batch
+  int64_t shortest() const { return options_.drop_last ? options_.batch_size : options_.least; }  // batch
 
   std::shared_ptr<const Sentences> sentences_;
   SentenceBatchOptions options_;

@@ -71,10 +71,10 @@ const at::Tensor& with_two_rows(const at::Tensor& unit) {
 }  // namespace
 
 void MiningOptions::check() const {
-  if (!(temperature() >= 1e-3 && temperature() <= 100))
-    throw usage_error("pairs: temperature: {} is out of range; give a value in [0.001, 100]", temperature());
-  if (!(tau_plus() > 0 && tau_plus() < 1)) throw usage_error("pairs: tau_plus: {} is out of range; give a value in (0, 1)", tau_plus());
-  if (batch_size() < 2) throw usage_error("pairs: batch_size: {} is out of range; give 2 or more", batch_size());
+  if (!(temperature >= 1e-3 && temperature <= 100))
+    throw usage_error("pairs: temperature: {} is out of range; give a value in [0.001, 100]", temperature);
+  if (!(tau_plus > 0 && tau_plus < 1)) throw usage_error("pairs: tau_plus: {} is out of range; give a value in (0, 1)", tau_plus);
+  if (batch_size < 2) throw usage_error("pairs: batch_size: {} is out of range; give 2 or more", batch_size);
 }
 
 ViewCosines view_cosines(const at::Tensor& views) {
@@ -89,23 +89,23 @@ ViewCosines view_cosines(const at::Tensor& views) {
 PairRanking::PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress)
     : options_((options.check(), options)),
       positive_(views.mean),
-      random_(random_pairs(with_two_rows(unit), options.temperature(), options.seed())) {
+      random_(random_pairs(with_two_rows(unit), options.temperature, options.seed)) {
   const int64_t n = unit.size(0);
   const FalseNegativePosterior posterior = views.known()
-                                               ? FalseNegativePosterior::from_views(random_.cosines, n, views.cosines, options.tau_plus())
-                                               : FalseNegativePosterior::from_mixture(random_.cosines, n, options.tau_plus());
+                                               ? FalseNegativePosterior::from_views(random_.cosines, n, views.cosines, options.tau_plus)
+                                               : FalseNegativePosterior::from_mixture(random_.cosines, n, options.tau_plus);
   for (int64_t bin = 0; bin < CosineCounts::kBins; ++bin) posterior_.push_back(posterior(CosineCounts::middle_of(bin)));
   progress.begin("nearest pairs", 1);
   pairs_ = nearest_pairs(unit);
   progress.end();
   for (MinedPair& pair : pairs_) pair = scored(pair.a, pair.b, pair.cosine, PairKind::kFalseNegative);
-  std::ranges::sort(pairs_, options_.rank() == PairRank::kGradient ? wrongs_more : nearer_first);
+  std::ranges::sort(pairs_, options_.rank == PairRank::kGradient ? wrongs_more : nearer_first);
 }
 
 double PairRanking::false_negative(float cosine) const { return posterior_[static_cast<size_t>(CosineCounts::bin_of(cosine))]; }
 
 double PairRanking::weight(int64_t anchor, float cosine) const {
-  const double t = options_.temperature(), negatives = 2 * static_cast<double>(options_.batch_size()) - 2;
+  const double t = options_.temperature, negatives = 2 * static_cast<double>(options_.batch_size) - 2;
   const double log_mean = random_.log_mean_exp[static_cast<size_t>(anchor)];  // all in units of e^{s_ab/t}, so that nothing overflows
   return 1 / (std::exp((positive_ - cosine) / t) + negatives * std::exp(log_mean - cosine / t));
 }

@@ -15,26 +15,17 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
 #include "debias/mining/false_negative_posterior.h"
 
 namespace debias {
 
 enum class PairKind { kFalseNegative, kDuplicate, kLeak, kRandom };
-template <>
-struct EnumNames<PairKind> {
-  static constexpr std::array<std::pair<std::string_view, PairKind>, 4> values = {{{"false_negative", PairKind::kFalseNegative},
-                                                                                   {"duplicate", PairKind::kDuplicate},
-                                                                                   {"leak", PairKind::kLeak},
-                                                                                   {"random", PairKind::kRandom}}};
-};
+constexpr auto enum_words(PairKind) { return named("false_negative", "duplicate", "leak", "random"); }
 
 struct MinedPair {
   int64_t a = 0, b = 0;                     // rows: a < b in one split; for a leak, a in the first and b in the second split
@@ -46,19 +37,14 @@ struct MinedPair {
 };
 
 enum class PairRank { kSimilarity, kGradient };
-template <>
-struct EnumNames<PairRank> {
-  static constexpr std::array<std::pair<std::string_view, PairRank>, 2> values = {
-      {{"similarity", PairRank::kSimilarity}, {"gradient", PairRank::kGradient}}};
-};
+constexpr auto enum_words(PairRank) { return named("similarity", "gradient"); }
 
-class MiningOptions {
- public:
-  DEBIAS_OPTION(MiningOptions, PairRank, rank, PairRank::kSimilarity)
-  DEBIAS_OPTION(MiningOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(MiningOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(MiningOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(MiningOptions, uint64_t, seed, 1)
+struct MiningOptions {
+  PairRank rank = PairRank::kSimilarity;
+  double temperature = 0.5;
+  double tau_plus = 0.1;
+  int64_t batch_size = 256;
+  uint64_t seed = 1;
   void check() const;  // usage error unless temperature in [1e-3, 100], tau_plus in (0, 1), batch_size >= 2
 };
 

@@ -10,7 +10,7 @@
 
 namespace debias {
 
-class MomentumOptions;
+struct MomentumOptions;
 class Optimizer;
 class Schedule;
 struct OptimizedParameter;

@@ -57,18 +57,6 @@ bool holds(const ParameterSets& sets, ParameterKind kind) {
   });
 }
 
-const OptionTable<CommonOptimizerOptions>& CommonOptimizerOptions::table() {
-  using Self = CommonOptimizerOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("no_decay", &Self::no_decay_, "parameters without weight decay: those of normalisation layers (norm), all biases (bias)")
-          .add("clip_norm", &Self::clip_norm_, Range::above(0),
-               "maximum L2 norm of all gradients together; larger gradients are scaled down")
-          .add("clip_norm_per_tensor", &Self::clip_norm_per_tensor_, Range::above(0),
-               "maximum L2 norm of each tensor's gradient, applied before clip_norm");
-  return table;
-}
-
 Optimizer::Optimizer(std::unique_ptr<torch::optim::Optimizer> rule, std::vector<OptimizedParameter> parameters, Clipping clipping,
                      StateFormat format)
     : rule_(std::move(rule)), parameters_(std::move(parameters)), clipping_(clipping), format_(format) {

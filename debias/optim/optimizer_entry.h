@@ -1,12 +1,10 @@
 // Common parts of the optimizers' files: the options that all of them take, groups of parameters, and the formats of their states.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,38 +20,21 @@ OptimizerEntry sgd_entry();
 
 // A set of parameters that an option exempts from something.
 enum class ParameterSet { kNorm, kBias };
-template <>
-struct EnumNames<ParameterSet> {
-  static constexpr std::array<std::pair<std::string_view, ParameterSet>, 2> values = {
-      {{"norm", ParameterSet::kNorm}, {"bias", ParameterSet::kBias}}};
-};
+constexpr auto enum_words(ParameterSet) { return named("norm", "bias"); }
 using ParameterSets = std::vector<ParameterSet>;
 bool holds(const ParameterSets& sets, ParameterKind kind);
 
-template <>
-struct options_detail::Field<ParameterSets> {
-  static std::string type() { return "list of words"; }
-  static ParameterSets parse(const Config& value, const Range& range, const std::string& what) {
-    if (!value.is_sequence()) refuse(value, what, "a list such as [norm, bias]");
-    ParameterSets sets;
-    for (const auto& item : value.items()) sets.push_back(Field<ParameterSet>::parse(item, range, what));
-    return sets;
+struct CommonOptimizerOptions {
+  ParameterSets no_decay = {};
+  std::optional<double> clip_norm = std::nullopt;
+  std::optional<double> clip_norm_per_tensor = std::nullopt;
+  void describe(OptionVisitor& o) {
+    o("no_decay", no_decay, "parameters without weight decay: those of normalisation layers (norm), all biases (bias)");
+    o("clip_norm", clip_norm, Range::above(0), "maximum L2 norm of all gradients together; larger gradients are scaled down");
+    o("clip_norm_per_tensor", clip_norm_per_tensor, Range::above(0), "maximum L2 norm of each tensor's gradient, applied before clip_norm");
   }
-  static Config emit(const ParameterSets& sets) {
-    Config node = Config::sequence();
-    for (const ParameterSet set : sets) node.items().push_back(Field<ParameterSet>::emit(set));
-    return node;
-  }
-};
 
-class CommonOptimizerOptions {
- public:
-  DEBIAS_OPTION(CommonOptimizerOptions, ParameterSets, no_decay, {})
-  DEBIAS_OPTION(CommonOptimizerOptions, std::optional<double>, clip_norm, std::nullopt)
-  DEBIAS_OPTION(CommonOptimizerOptions, std::optional<double>, clip_norm_per_tensor, std::nullopt)
-  static const OptionTable<CommonOptimizerOptions>& table();
-
-  Clipping clipping() const { return {clip_norm(), clip_norm_per_tensor()}; }
+  Clipping clipping() const { return {clip_norm, clip_norm_per_tensor}; }
 };
 
 // One group for each kind of parameter and factor of the learning rate that there is, with the options that `options_of` gives the kind.
@@ -119,12 +100,12 @@ StateFormat moments_format() {
   return {write, read};
 }
 
-// Options: a table(), the common options, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
+// Options: described options, the common ones among them, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
 template <class Options>
 ChosenOptimizer chosen_optimizer(const std::string& name, const Options& options, const StateFormat& format) {
-  Options::table().verify(options, "optimizer '" + name + "'");
-  ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate(), nullptr};
-  chosen.section.overlay(Options::table().write(options));
+  check_options(options, "optimizer '" + name + "'");
+  ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate, nullptr};
+  chosen.section.overlay(config_of(options));
   chosen.make = [options, format](std::vector<OptimizedParameter> parameters) {
     auto rule = options.rule(parameters);
     return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
@@ -135,13 +116,9 @@ ChosenOptimizer chosen_optimizer(const std::string& name, const Options& options
 template <class Options>
 OptimizerEntry optimizer_entry(const std::string& name, const std::string& summary, const StateFormat& format) {
   const auto read = [name, format](const Config& section) {
-    return chosen_optimizer(name, Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"}), format);
+    return chosen_optimizer(name, options_from<Options>(section_map(section), "optimizer '" + name + "'", {"name"}), format);
   };
-  std::vector<OptionSpec> options = Options::table().specs();
-  for (auto& option : options) {
-    if (option.type == options_detail::Field<ParameterSets>::type()) option.choices = options_detail::Field<ParameterSet>::choices();
-  }
-  return {name, {}, summary, std::move(options), read};
+  return {name, {}, summary, option_specs<Options>(), read};
 }
 
 }  // namespace debias

@@ -5,12 +5,12 @@ namespace debias {
 namespace {
 
 std::unique_ptr<ValueSchedule> read_ramp(const Config& section, const std::string& what, int64_t epochs) {
-  const auto path = options_detail::Field<RampPath>::parse(*section.find("schedule"), Range::any(), what);
+  const auto path = read_value<RampPath>(*section.find("schedule"), what);
   for (const char* end : {"from", "to"}) {
     if (section.find(end) != nullptr) continue;
     throw usage_error("{}{}: a {} schedule needs `{}`; add it", section.prefix(), what, enum_name(path), end);
   }
-  return ramp_schedule(path, RampOptions::table().read(section, what, {"schedule"}), epochs);
+  return ramp_schedule(path, options_from<RampOptions>(section, what, {"schedule"}), epochs);
 }
 
 std::unique_ptr<ValueSchedule> read_steps(const Config& section, const std::string& what, int64_t) {
@@ -28,7 +28,7 @@ std::unique_ptr<ValueSchedule> read_steps(const Config& section, const std::stri
     if (!parse_integer(key, &epoch) || epoch < 0) {
       throw usage_error("{}{}: values: '{}' is not an epoch; epochs are counted from 0", value.prefix(), what, key);
     }
-    values[epoch] = options_detail::Field<double>::parse(value, Range::any(), what + ": values: " + key);
+    values[epoch] = read_value<double>(value, what + ": values: " + key);
   }
   if (values.begin()->first != 0) {
     throw usage_error("{}{}: values: none is given for epoch 0, the first is for epoch {}; add one", node->prefix(), what,

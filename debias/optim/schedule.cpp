@@ -10,65 +10,48 @@
 namespace debias {
 namespace {
 
-class WarmupOptions {
- public:
-  DEBIAS_OPTION(WarmupOptions, int64_t, warmup_epochs, 0)
-  DEBIAS_OPTION(WarmupOptions, double, warmup_from, 0.01)
+struct WarmupOptions {
+  int64_t warmup_epochs = 0;
+  double warmup_from = 0.01;
 
-  static const OptionTable<WarmupOptions>& table() {
-    static const auto table =
-        OptionTable<WarmupOptions>()
-            .add("warmup_epochs", &WarmupOptions::warmup_epochs_, Range::at_least(0), "number of epochs of linear warm-up")
-            .add("warmup_from", &WarmupOptions::warmup_from_, Range::at_least(0), "learning rate of the first step of the warm-up");
-    return table;
+  void describe(OptionVisitor& o) {
+    o("warmup_epochs", warmup_epochs, Range::at_least(0), "number of epochs of linear warm-up");
+    o("warmup_from", warmup_from, Range::at_least(0), "learning rate of the first step of the warm-up");
   }
 };
 
-class ConstantOptions : public WarmupOptions {
- public:
-  static const OptionTable<ConstantOptions>& table() {
-    static const auto table = OptionTable<ConstantOptions>().include(WarmupOptions::table());
-    return table;
+struct ConstantOptions : WarmupOptions {
+  void describe(OptionVisitor& o) { WarmupOptions::describe(o); }
+};
+
+struct CosineOptions : WarmupOptions {
+  double decay_rate = 0.1;
+  bool from_zero = false;
+  std::optional<double> eta_min = std::nullopt;
+
+  void describe(OptionVisitor& o) {
+    o("decay_rate", decay_rate, Range::closed(0, 1), "decay factor: the last learning rate is the first times its cube");
+    o("from_zero", from_zero, "count epochs from 0 and end at 0, as torch's CosineAnnealingLR");
+    o("eta_min", eta_min, Range::at_least(0), "last learning rate, in place of decay_rate");
+    WarmupOptions::describe(o);
   }
 };
 
-class CosineOptions : public WarmupOptions {
- public:
-  DEBIAS_OPTION(CosineOptions, double, decay_rate, 0.1)
-  DEBIAS_OPTION(CosineOptions, bool, from_zero, false)
-  DEBIAS_OPTION(CosineOptions, std::optional<double>, eta_min, std::nullopt)
+struct MultistepOptions : WarmupOptions {
+  std::vector<int64_t> milestones = {};
+  double gamma = 0.1;
 
-  static const OptionTable<CosineOptions>& table() {
-    static const auto table =
-        OptionTable<CosineOptions>()
-            .add("decay_rate", &CosineOptions::decay_rate_, Range::closed(0, 1),
-                 "decay factor: the last learning rate is the first times its cube")
-            .add("from_zero", &CosineOptions::from_zero_, "count epochs from 0 and end at 0, as torch's CosineAnnealingLR")
-            .add("eta_min", &CosineOptions::eta_min_, Range::at_least(0), "last learning rate, in place of decay_rate")
-            .include(WarmupOptions::table());
-    return table;
-  }
-};
-
-class MultistepOptions : public WarmupOptions {
- public:
-  DEBIAS_OPTION(MultistepOptions, std::vector<int64_t>, milestones, {})
-  DEBIAS_OPTION(MultistepOptions, double, gamma, 0.1)
-
-  static const OptionTable<MultistepOptions>& table() {
-    static const auto table =
-        OptionTable<MultistepOptions>()
-            .add("milestones", &MultistepOptions::milestones_, Range::at_least(1), "epochs done before each decay, increasing; required")
-            .add("gamma", &MultistepOptions::gamma_, Range::open_closed(0, 1), "factor of each decay")
-            .include(WarmupOptions::table())
-            .check([](const MultistepOptions& options, const std::string& what) {
-              const auto& epochs = options.milestones();
-              if (epochs.empty()) throw usage_error("{}: milestones: none is given; write e.g. milestones: [60, 80]", what);
-              if (std::adjacent_find(epochs.begin(), epochs.end(), std::greater_equal<>()) != epochs.end()) {
-                throw usage_error("{}: milestones: they do not increase; sort them", what);
-              }
-            });
-    return table;
+  void describe(OptionVisitor& o) {
+    o("milestones", milestones, Range::at_least(1), "epochs done before each decay, increasing; required");
+    o("gamma", gamma, Range::open_closed(0, 1), "factor of each decay");
+    WarmupOptions::describe(o);
+    o.check([this](const std::string& what) {
+      const auto& epochs = milestones;
+      if (epochs.empty()) throw usage_error("{}: milestones: none is given; write e.g. milestones: [60, 80]", what);
+      if (std::adjacent_find(epochs.begin(), epochs.end(), std::greater_equal<>()) != epochs.end()) {
+        throw usage_error("{}: milestones: they do not increase; sort them", what);
+      }
+    });
   }
 };
 
@@ -79,9 +62,9 @@ class FormulaSchedule final : public Schedule {
       : warmup_(warmup), first_(first), formula_(std::move(formula)) {}
 
   double learning_rate(int64_t epoch, int64_t step, int64_t steps) const override {
-    if (epoch >= warmup_.warmup_epochs()) return formula_(epoch + first_);
-    const double done = static_cast<double>(epoch * steps + step) / static_cast<double>(warmup_.warmup_epochs() * steps);
-    return warmup_.warmup_from() + done * (formula_(warmup_.warmup_epochs()) - warmup_.warmup_from());
+    if (epoch >= warmup_.warmup_epochs) return formula_(epoch + first_);
+    const double done = static_cast<double>(epoch * steps + step) / static_cast<double>(warmup_.warmup_epochs * steps);
+    return warmup_.warmup_from + done * (formula_(warmup_.warmup_epochs) - warmup_.warmup_from);
   }
 
  private:
@@ -95,16 +78,16 @@ std::unique_ptr<Schedule> make(const ConstantOptions& options, double base, int6
 }
 
 std::unique_ptr<Schedule> make(const CosineOptions& options, double base, int64_t epochs) {
-  const double end = options.eta_min().value_or(options.from_zero() ? 0 : base * std::pow(options.decay_rate(), 3));
+  const double end = options.eta_min.value_or(options.from_zero ? 0 : base * std::pow(options.decay_rate, 3));
   const auto formula = [=](int64_t e) {
     const double share = static_cast<double>(std::min(e, epochs)) / static_cast<double>(epochs);
     return end + (base - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
   };
-  return std::make_unique<FormulaSchedule>(options, options.from_zero() ? 0 : 1, formula);
+  return std::make_unique<FormulaSchedule>(options, options.from_zero ? 0 : 1, formula);
 }
 
 std::unique_ptr<Schedule> make(const MultistepOptions& options, double base, int64_t) {
-  const auto formula = [base, gamma = options.gamma(), milestones = options.milestones()](int64_t e) {
+  const auto formula = [base, gamma = options.gamma, milestones = options.milestones](int64_t e) {
     const auto passed = std::count_if(milestones.begin(), milestones.end(), [e](int64_t milestone) { return milestone < e; });
     return base * std::pow(gamma, static_cast<double>(passed));
   };
@@ -113,14 +96,14 @@ std::unique_ptr<Schedule> make(const MultistepOptions& options, double base, int
 
 template <class Options>
 ChosenSchedule chosen_schedule(const std::string& name, const Options& options, const std::string& where = "") {
-  ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), options.warmup_epochs(), nullptr};
-  chosen.section.overlay(Options::table().write(options));
+  ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), options.warmup_epochs, nullptr};
+  chosen.section.overlay(config_of(options));
   chosen.make = [options, name, where](double base, int64_t epochs) {
     if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", where, epochs);
-    if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
+    if (options.warmup_epochs > 0 && options.warmup_from > base) {
       throw usage_error(
           "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
-          name, options.warmup_from(), base);
+          name, options.warmup_from, base);
     }
     return make(options, base, epochs);
   };
@@ -130,9 +113,9 @@ ChosenSchedule chosen_schedule(const std::string& name, const Options& options, 
 template <class Options>
 ScheduleEntry schedule_entry(const std::string& name, const std::string& summary) {
   const auto read = [name](const Config& section) {
-    return chosen_schedule(name, Options::table().read(section_map(section), "schedule '" + name + "'", {"name"}), section.prefix());
+    return chosen_schedule(name, options_from<Options>(section_map(section), "schedule '" + name + "'", {"name"}), section.prefix());
   };
-  return {name, {}, summary, Options::table().specs(), read};
+  return {name, {}, summary, option_specs<Options>(), read};
 }
 
 }  // namespace
@@ -147,8 +130,10 @@ const std::vector<ScheduleEntry>& schedule_registry() {
 }
 
 ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double gamma) {
-  const MultistepOptions options = MultistepOptions().milestones(milestones).gamma(gamma);
-  MultistepOptions::table().verify(options, "schedule 'multistep'");
+  MultistepOptions options;
+  options.milestones = milestones;
+  options.gamma = gamma;
+  check_options(options, "schedule 'multistep'");
   return chosen_schedule("multistep", options);
 }
 

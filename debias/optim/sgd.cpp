@@ -9,44 +9,24 @@
 namespace debias {
 namespace {
 
-class SgdOptions : public MomentumOptions, public CommonOptimizerOptions {
- public:
-  static const OptionTable<SgdOptions>& table() {
-    static const auto table = OptionTable<SgdOptions>()
-                                  .include(MomentumOptions::table())
-                                  .include(CommonOptimizerOptions::table())
-                                  .check(require_momentum_for_nesterov);
-    return table;
+struct SgdOptions : MomentumOptions, CommonOptimizerOptions {
+  void describe(OptionVisitor& o) {
+    MomentumOptions::describe(o);
+    CommonOptimizerOptions::describe(o);
   }
 
   std::unique_ptr<torch::optim::Optimizer> rule(const std::vector<OptimizedParameter>& parameters) const {
     const auto options_of = [this](ParameterKind kind) {
-      return torch::optim::SGDOptions(learning_rate())
-          .momentum(momentum())
-          .nesterov(nesterov())
-          .weight_decay(holds(no_decay(), kind) ? 0 : weight_decay());
+      return torch::optim::SGDOptions(learning_rate)
+          .momentum(momentum)
+          .nesterov(nesterov)
+          .weight_decay(holds(no_decay, kind) ? 0 : weight_decay);
     };
     return fused_sgd(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
   }
 };
 
 }  // namespace
-
-const OptionTable<MomentumOptions>& MomentumOptions::table() {
-  using Self = MomentumOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("learning_rate", &Self::learning_rate_, Range::at_least(0), "learning rate before the schedule is applied")
-          .add("momentum", &Self::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
-          .add("nesterov", &Self::nesterov_, "use Nesterov momentum")
-          .add("weight_decay", &Self::weight_decay_, Range::at_least(0), "L2 penalty: multiplies the weights and is added to the gradient");
-  return table;
-}
-
-void MomentumOptions::require_momentum_for_nesterov(const MomentumOptions& options, const std::string& what) {
-  if (!options.nesterov() || options.momentum() > 0) return;
-  throw usage_error("{}: nesterov: true needs a momentum above 0; give one, or leave nesterov out", what);
-}
 
 ChosenOptimizer sgd_optimizer(const MomentumOptions& given) {
   SgdOptions options;
@@ -122,40 +102,33 @@ class LarsRule final : public torch::optim::Optimizer {
   }
 };
 
-class LarsOptions : public MomentumOptions, public CommonOptimizerOptions {
- public:
+struct LarsOptions : MomentumOptions, CommonOptimizerOptions {
   LarsOptions() {
-    learning_rate(0.3);
-    no_decay({ParameterSet::kNorm, ParameterSet::kBias});
+    learning_rate = 0.3;
+    no_decay = {ParameterSet::kNorm, ParameterSet::kBias};
   }
-  DEBIAS_OPTION(LarsOptions, double, trust_coefficient, 1e-3)
-  DEBIAS_OPTION(LarsOptions, double, eps, 1e-8)
-  DEBIAS_OPTION(LarsOptions, ParameterSets, no_adaptation, {ParameterSet::kNorm, ParameterSet::kBias})
+  double trust_coefficient = 1e-3;
+  double eps = 1e-8;
+  ParameterSets no_adaptation = {ParameterSet::kNorm, ParameterSet::kBias};
 
-  static const OptionTable<LarsOptions>& table() {
-    using Self = LarsOptions;
-    static const auto table = OptionTable<Self>()
-                                  .include(MomentumOptions::table())
-                                  .add("trust_coefficient", &Self::trust_coefficient_, Range::above(0),
-                                       "a tensor's step as a share of its norm, at learning rate 1")
-                                  .add("eps", &Self::eps_, Range::at_least(0), "added to the norms that the trust ratio is divided by")
-                                  .add("no_adaptation", &Self::no_adaptation_,
-                                       "parameters with a trust ratio of 1: those of normalisation layers (norm), all biases (bias)")
-                                  .include(CommonOptimizerOptions::table())
-                                  .check(require_momentum_for_nesterov);
-    return table;
+  void describe(OptionVisitor& o) {
+    MomentumOptions::describe(o);
+    o("trust_coefficient", trust_coefficient, Range::above(0), "a tensor's step as a share of its norm, at learning rate 1");
+    o("eps", eps, Range::at_least(0), "added to the norms that the trust ratio is divided by");
+    o("no_adaptation", no_adaptation, "parameters with a trust ratio of 1: those of normalisation layers (norm), all biases (bias)");
+    CommonOptimizerOptions::describe(o);
   }
 
   std::unique_ptr<torch::optim::Optimizer> rule(const std::vector<OptimizedParameter>& parameters) const {
     const auto options_of = [this](ParameterKind kind) {
       LarsRuleOptions options;
-      options.learning_rate = learning_rate();
-      options.momentum = momentum();
-      options.nesterov = nesterov();
-      options.weight_decay = holds(no_decay(), kind) ? 0 : weight_decay();
-      options.trust = trust_coefficient();
-      options.eps = eps();
-      options.adapts = !holds(no_adaptation(), kind);
+      options.learning_rate = learning_rate;
+      options.momentum = momentum;
+      options.nesterov = nesterov;
+      options.weight_decay = holds(no_decay, kind) ? 0 : weight_decay;
+      options.trust = trust_coefficient;
+      options.eps = eps;
+      options.adapts = !holds(no_adaptation, kind);
       return options;
     };
     return make_rule<LarsRule>(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));

@@ -11,18 +11,18 @@ namespace {
 class RampSchedule final : public ValueSchedule {
  public:
   RampSchedule(RampPath path, const RampOptions& options, int64_t epochs)
-      : path_(path), options_(options), stages_((epochs + options.every() - 1) / options.every()) {}
+      : path_(path), options_(options), stages_((epochs + options.every - 1) / options.every) {}
 
   double value(int64_t epoch) const override {
-    if (stages_ < 2) return options_.from();
-    const int64_t stage = std::min(epoch / options_.every(), stages_ - 1);
+    if (stages_ < 2) return options_.from;
+    const int64_t stage = std::min(epoch / options_.every, stages_ - 1);
     const double share = static_cast<double>(stage) / static_cast<double>(stages_ - 1);
     const double done = path_ == RampPath::kLinear ? share : (1 - std::cos(std::numbers::pi * share)) / 2;
-    return options_.from() + (options_.to() - options_.from()) * done;
+    return options_.from + (options_.to - options_.from) * done;
   }
   Config config() const override {
-    Config config = Config::map({{"schedule", options_detail::Field<RampPath>::emit(path_)}});
-    config.overlay(RampOptions::table().write(options_));
+    Config config = Config::map({{"schedule", write_value<RampPath>(path_)}});
+    config.overlay(config_of(options_));
     return config;
   }
 

@@ -27,24 +27,17 @@ class ValueSchedule {
 };
 
 enum class RampPath { kLinear, kCosine };
-template <>
-struct EnumNames<RampPath> {
-  static constexpr std::array<std::pair<std::string_view, RampPath>, 2> values = {
-      {{"linear", RampPath::kLinear}, {"cosine", RampPath::kCosine}}};
-};
+constexpr auto enum_words(RampPath) { return named("linear", "cosine"); }
 
-class RampOptions {
- public:
-  DEBIAS_OPTION(RampOptions, double, from, 0)
-  DEBIAS_OPTION(RampOptions, double, to, 0)
-  DEBIAS_OPTION(RampOptions, int64_t, every, 1)
+struct RampOptions {
+  double from = 0;
+  double to = 0;
+  int64_t every = 1;
 
-  static const OptionTable<RampOptions>& table() {
-    static const auto table = OptionTable<RampOptions>()
-                                  .add("from", &RampOptions::from_, "value of the first stage")
-                                  .add("to", &RampOptions::to_, "value of the last stage")
-                                  .add("every", &RampOptions::every_, Range::closed(1, 1e6), "epochs of a stage");
-    return table;
+  void describe(OptionVisitor& o) {
+    o("from", from, "value of the first stage");
+    o("to", to, "value of the last stage");
+    o("every", every, Range::closed(1, 1e6), "epochs of a stage");
   }
 };
 

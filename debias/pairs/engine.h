@@ -1,12 +1,9 @@
 // Backends of sums over pairs.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
@@ -17,11 +14,7 @@ namespace debias {
 // An engine that is requested computes, or is a usage error with the reason.
 enum class Engine { kAuto, kFused, kBlocked, kDense };
 
-template <>
-struct EnumNames<Engine> {
-  static constexpr std::array<std::pair<std::string_view, Engine>, 4> values = {
-      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"blocked", Engine::kBlocked}, {"dense", Engine::kDense}}};
-};
+constexpr auto enum_words(Engine) { return named("auto", "fused", "blocked", "dense"); }
 
 inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
 

@@ -68,18 +68,18 @@ EvaluatedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
 std::vector<std::pair<std::string, ChosenData>> other_sets(const EvaluatedData& data) {
   std::vector<std::pair<std::string, ChosenData>> others;
   const auto* own = data.train.as<ImageFolderOptions>();
-  if (own == nullptr || own->root().empty() || own->split() != ImageFolderOptions().split()) return others;
+  if (own == nullptr || own->root.empty() || own->split != ImageFolderOptions().split) return others;
   const auto add = [&](const std::string& split, int64_t hold_out) {
     const bool is_read = std::ranges::any_of(data.sets(), [&](const auto& set) {
       const auto* options = set.second->template as<ImageFolderOptions>();
-      return options != nullptr && options->split() == split && options->root() == own->root();
+      return options != nullptr && options->split == split && options->root == own->root;
     });
     if (split.empty() || is_read) return;
     others.emplace_back(split, data.train.with(Config::map({{"split", Config::string(split)}, {"hold_out", Config::integer(hold_out)}})));
   };
-  const FolderLayout layout = find_layout(own->root());
+  const FolderLayout layout = find_layout(own->root);
   for (const std::string& split : {layout.test, layout.valid}) add(split, 0);
-  if (own->hold_out() != 0) add("held_out", own->hold_out());
+  if (own->hold_out.count != 0) add("held_out", own->hold_out.count);
   return others;
 }
 
@@ -95,7 +95,7 @@ std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequ
   const c10::Device device = resolve_device(request.device);
   network->to(device);
   const EncoderCopies copies = copies_beside(*network, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
-  const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1)).on_error(recipe.on_error);
+  const ExtractOptions options{.workers = recipe.train.workers.value_or(1), .on_error = recipe.on_error};
   const ViewPipeline views = embedding_views(recipe, sets.front().dataset->info());
   for (EmbeddedSet& set : sets) {
     set.dataset = in_numbers_of(run, set.dataset, log);

@@ -193,7 +193,7 @@ class DeviceCertificates {
     certificate_.costs = {
         {"seconds_per_step", plan.seconds_per_step}, {"seconds_per_cached_step", plan.seconds_per_cached_step}, {"peak_bytes", bytes}};
     observer_.on_cost(fmt::format("a step of {} images: {:.4f} s with making views, {:.4f} s with ready views; {:.0f} MB at most",
-                                  input.recipe.train.batch_size(), plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
+                                  input.recipe.train.batch_size, plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
   }
 
   double device_peak() const {
@@ -260,8 +260,8 @@ TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset
   }
   require_same_weights(parts.model.state(), "at the start", ranks);
   parts.model.train(true);
-  RankBatches batches(*parts.source, recipe.train.batch_size(), ranks);
-  const int64_t per_epoch = parts.source->batches_per_epoch(), last = std::min(trial.steps, recipe.train.epochs() * per_epoch);
+  RankBatches batches(*parts.source, recipe.train.batch_size, ranks);
+  const int64_t per_epoch = parts.source->batches_per_epoch(), last = std::min(trial.steps, recipe.train.epochs * per_epoch);
   const int64_t first = state.step;
   double last_loss = 0;
   Meter meter(ranks);

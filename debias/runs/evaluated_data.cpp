@@ -119,7 +119,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const EvaluatedData& data
   if (table.classes.empty()) table.classes = train->info().class_names;
   if (table.biases.empty() || watch.added_bias_values()) table.biases = train->info().bias_names;
   const auto mapped = [&](std::shared_ptr<const Dataset> dataset) {
-    MappedDataset result = map_to_table(std::move(dataset), table, recipe.evaluate.unknown_classes());
+    MappedDataset result = map_to_table(std::move(dataset), table, recipe.evaluate.unknown_classes);
     for (const auto& remark : result.remarks) log.warn(remark);
     return result.dataset;
   };
@@ -130,7 +130,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const EvaluatedData& data
   input.train_views = recipe.view_steps;
   input.seed = recipe.seed;
   input.on_error = recipe.on_error;
-  input.workers = recipe.train.workers().value_or(input.workers);
+  input.workers = recipe.train.workers.value_or(input.workers);
   return input;
 }
 
@@ -158,7 +158,7 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const EvaluatedData& d
 
 std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log) {
   if (!run.names || are_others(dataset->info().class_names, run.names->classes)) return dataset;
-  MappedDataset mapped = map_to_table(std::move(dataset), *run.names, read_recipe(run.recipe).evaluate.unknown_classes());
+  MappedDataset mapped = map_to_table(std::move(dataset), *run.names, read_recipe(run.recipe).evaluate.unknown_classes);
   for (const auto& remark : mapped.remarks) log.warn(remark);
   return mapped.dataset;
 }

@@ -194,11 +194,10 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   const auto [height, width] = views.output_size(307, 211);
   encoder->to(device);
   const EncoderCopies copies = copies_beside(*encoder, [&] { return opened_encoder(frozen, splits.front().images->info().channels); });
-  const ExtractOptions options = ExtractOptions()
-                                     .precision(asked.precision)
-                                     .on_error(asked.on_error)
-                                     .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))
-                                     .batch_size(std::clamp<int64_t>(kPixelsOfABatch / (int64_t{height} * width), 1, 256));
+  const ExtractOptions options{.batch_size = std::clamp<int64_t>(kPixelsOfABatch / (int64_t{height} * width), 1, 256),
+                               .workers = std::clamp<int64_t>(available_cpus() / 2, 1, 16),
+                               .precision = asked.precision,
+                               .on_error = asked.on_error};
   const bool with_bias = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().bias_names.empty(); });
   const bool some_labels = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().class_names.empty(); });
   std::string csv = with_bias ? "path,label,bias,split\n" : "path,label,split\n";

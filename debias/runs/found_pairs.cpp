@@ -58,11 +58,11 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& number) {
 
 MiningOptions mining_options(const PairRequest& request, const PairSource& source) {
   MiningOptions options;
-  options.temperature(request.temperature.value_or(source.temperature))
-      .tau_plus(request.tau_plus.value_or(source.tau_plus))
-      .batch_size(source.batch_size)
-      .rank(request.rank)
-      .seed(request.seed);
+  options.temperature = request.temperature.value_or(source.temperature);
+  options.tau_plus = request.tau_plus.value_or(source.tau_plus);
+  options.batch_size = source.batch_size;
+  options.rank = request.rank;
+  options.seed = request.seed;
   options.check();
   return options;
 }
@@ -101,9 +101,9 @@ FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, 
 
 nlohmann::ordered_json to_json(const FoundPairs& found) {
   nlohmann::ordered_json json = {{"rows", found.searched},
-                                 {"temperature", found.options.temperature()},
-                                 {"tau_plus", found.options.tau_plus()},
-                                 {"rank", enum_name(found.options.rank())},
+                                 {"temperature", found.options.temperature},
+                                 {"tau_plus", found.options.tau_plus},
+                                 {"rank", enum_name(found.options.rank)},
                                  {"posterior", found.by_views ? "views" : "mixture"},
                                  {"copies_confirmed_on_pixels", found.on_pixels},
                                  {"copy_threshold", found.threshold},
@@ -202,7 +202,7 @@ FeatureTable unlabelled_table(FeatureVectors vectors, const std::string& csv) {
 }
 
 FeatureVectors usable_vectors(const FeatureTableFiles& files) {
-  FeatureVectors vectors = FeatureVectors::open(files.vectors(), files.key());
+  FeatureVectors vectors = FeatureVectors::open(files.vectors, files.key);
   require_usable(vectors);
   return vectors;
 }
@@ -292,7 +292,7 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
       view_pair_features(input, input.train, "train", chosen_images(input.train->size(), kPriorImages, input.seed), input.seed, progress));
   source.temperature = source.knn_temperature = input.training_temperature;
   source.tau_plus = constant_prior(run.recipe, source.tau_plus);
-  source.batch_size = recipe.train.batch_size();
+  source.batch_size = recipe.train.batch_size;
   source.inputs = run_files(run);
   source.roots = roots_of(data);
   return source;
@@ -300,9 +300,9 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
 
 PairSource pairs_of_table(const FeatureTableFiles& files, const TableRowOptions& columns, const std::string& root, const SplitPair& splits,
                           Log& log) {
-  const std::string csv = files.csv().empty() ? csv_beside(files.vectors()) : files.csv();
+  const std::string csv = files.csv.empty() ? csv_beside(files.vectors) : files.csv;
   const FeatureTable table =
-      csv.empty() || columns.label() == kNoLabels ? unlabelled_table(usable_vectors(files), csv) : open_feature_table(files, columns);
+      csv.empty() || columns.label == kNoLabels ? unlabelled_table(usable_vectors(files), csv) : open_feature_table(files, columns);
   if (!splits.second.empty() && !table.rows.has_splits)
     throw usage_error("pairs: --leaks needs the column split; give --csv C.csv with that column");
   for (const auto& remark : table.remarks) log.info(remark);
@@ -313,7 +313,7 @@ PairSource pairs_of_table(const FeatureTableFiles& files, const TableRowOptions&
   if (source.second) find_images(*source.second, root, csv);
   source.temperature = kTableLossTemperature;
   source.knn_temperature = kTableTemperature;
-  source.inputs = {files.vectors(), csv};
+  source.inputs = {files.vectors, csv};
   if (!root.empty()) source.roots = {root};
   return source;
 }

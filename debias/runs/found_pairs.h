@@ -1,6 +1,6 @@
 // Finds false negatives, duplicates and leaks among the rows of a pair source, as `debias pairs` does.
 //
-//   const PairSource source = pairs_of_table(FeatureTableFiles().vectors("z.npy"), {}, "", {}, log);
+//   const PairSource source = pairs_of_table(FeatureTableFiles{.vectors = "z.npy"}, {}, "", {}, log);
 //   const PairRequest request{.top = 100};
 //   const FoundPairs found = find_pairs(request, mining_options(request, source), source, progress, log);
 #pragma once

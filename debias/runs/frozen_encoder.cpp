@@ -65,8 +65,8 @@ Config views_of_weights(const FrozenEncoder& frozen, bool eval_is_given) {
   }
   if (const auto asked = frozen.encoder.normalisation()) {
     Config normalize = Config::map();
-    normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
-    normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
+    normalize.set("mean", write_value<std::vector<double>>(asked->mean));
+    normalize.set("std", write_value<std::vector<double>>(asked->std));
     views.set("normalize", normalize);
   }
   return views;

@@ -11,18 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/losses/objective.h"
 
 namespace debias {
 
 enum class LossPrecision { kFp32, kBf16, kFp64 };
 
-template <>
-struct EnumNames<LossPrecision> {
-  static constexpr std::array<std::pair<std::string_view, LossPrecision>, 3> values = {
-      {{"fp32", LossPrecision::kFp32}, {"bf16", LossPrecision::kBf16}, {"fp64", LossPrecision::kFp64}}};
-};
+constexpr auto enum_words(LossPrecision) { return named("fp32", "bf16", "fp64"); }
 
 struct LossEvaluation {
   ObjectiveResult result;  // value detached
@@ -47,11 +43,7 @@ double dense_bytes(const ObjectiveInput& input, InputKind kind);
 // Input of `debias loss`: embeddings and their keys from .npy files, checked.
 enum class Normalize { kTrue, kAssert, kFalse };
 
-template <>
-struct EnumNames<Normalize> {
-  static constexpr std::array<std::pair<std::string_view, Normalize>, 3> values = {
-      {{"true", Normalize::kTrue}, {"assert", Normalize::kAssert}, {"false", Normalize::kFalse}}};
-};
+constexpr auto enum_words(Normalize) { return named("true", "assert", "false"); }
 
 struct LossFiles {
   std::string embeddings, labels, bias, weights, prior;  // empty: absent

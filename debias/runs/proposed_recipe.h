@@ -1,14 +1,11 @@
 // The recipe that `debias init` proposes for a surveyed folder: YAML with comments that give the reasons.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/data/folder_survey.h"
 
 namespace debias {
@@ -16,11 +13,7 @@ namespace debias {
 // kBias: training with labels and bias labels against a known bias. kSampling: training without labels, with a correction for false
 // negatives.
 enum class InitGoal { kBias, kSampling };
-template <>
-struct EnumNames<InitGoal> {
-  static constexpr std::array<std::pair<std::string_view, InitGoal>, 2> values = {
-      {{"bias", InitGoal::kBias}, {"sampling", InitGoal::kSampling}}};
-};
+constexpr auto enum_words(InitGoal) { return named("bias", "sampling"); }
 
 struct ProposedNetwork {
   std::string encoder;  // text of the section

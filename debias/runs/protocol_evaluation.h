@@ -49,7 +49,7 @@ class ProtocolEvaluation : public TrainObserver {
   // `protocols` are registered names; `data` are sections of the resolved recipe, for the records.
   ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, EvaluatedData data, EvaluationInput input,
                      Progress& progress, Log& log);
-  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
+  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every == 0 || epoch == epochs; }
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override;
 
  protected:

@@ -63,10 +63,10 @@ class RankCertificates {
  private:
   // Whole shares, so that one process has parts of the same size.
   int64_t batch_of(int64_t W) const {
-    const int64_t batch = recipe_.train.batch_size() / W * W;
+    const int64_t batch = recipe_.train.batch_size / W * W;
     if (batch >= 2 * W) return batch;
     throw usage_error("certify: {} ranks share batches of {} images; each needs two: lower --ranks, or raise train.batch_size", W,
-                      recipe_.train.batch_size());
+                      recipe_.train.batch_size);
   }
 
   // Runs a trial of W ranks and returns the path of its file.
@@ -119,7 +119,7 @@ class RankCertificates {
   void resumes(int64_t W) {
     const int64_t half = test_.steps / 2, other = W == test_.ranks.front() ? test_.ranks.back() : test_.ranks.front();
     if (half < 1 || (has_parts_ && other == W)) return;
-    const int64_t batch = recipe_.train.batch_size() / (W * other) * W * other;
+    const int64_t batch = recipe_.train.batch_size / (W * other) * W * other;
     if (!has_parts_ || batch < 2 * std::max(W, other)) return;
     const std::string first = trial("first-half", W, batch, 1, half), second = trial("second-half", other, batch, 1, 2 * half, first);
     const std::string one = trial("first-one", 1, batch, W, half), rest = trial("second-one", 1, batch, other, 2 * half, one);
@@ -150,7 +150,7 @@ class RankCertificates {
   // A network of many layers enlarges roundings, most where they carry an activation across zero. How much, one process tells that adds up
   // in another order: that of the other layout of its maps. It is for the reader; it changes no verdict.
   std::string beside_rounding(std::vector<std::string> words, int64_t batch, const std::string& plain) const {
-    words.push_back(fmt::format("train.channels_last={}", !recipe_.train.channels_last()));
+    words.push_back(fmt::format("train.channels_last={}", !recipe_.train.channels_last));
     const std::string other = trial("other-layout", 1, batch, 1, 1, "", words);
     const double apart = on_cpu() ? farthest_tensors(other, plain) : share_of_step(other, plain, words, batch);
     return fmt::format(" (one process in the other memory layout is {:.0e} from itself)", apart);

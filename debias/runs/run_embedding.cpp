@@ -83,7 +83,7 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
   const ViewPipeline views = views_of(recipe, *images.dataset, data.name.empty());
   network->to(device);
   const EncoderCopies copies = copies_beside(*network, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
-  const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1)).on_error(request.on_error);
+  const ExtractOptions options{.workers = recipe.train.workers.value_or(1), .on_error = request.on_error};
   images.features = extract_features(*network, images.dataset, views, options, progress, copies);
   return images;
 }
@@ -130,7 +130,7 @@ class EncoderWithHead final : public Encoder {
 
 }  // namespace
 
-Layer layer_named(const std::string& word) { return options_detail::Field<Layer>::parse(Config::scalar(word), {}, "embed: --layer"); }
+Layer layer_named(const std::string& word) { return read_value<Layer>(Config::scalar(word), "embed: --layer"); }
 
 std::shared_ptr<Encoder> embedded_layer(const LoadedRun& run, Layer layer) {
   if (layer == Layer::kEncoder) return run.encoder;
@@ -216,7 +216,7 @@ FeatureTableFiles embed_table(const RunToEmbed& asked, const std::string& folder
   const std::string vectors = folder + "/features.npy", rows = folder + "/features.csv";
   write_npy(vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());
   write_file_atomically(rows, csv);
-  return FeatureTableFiles().vectors(vectors).csv(rows);
+  return FeatureTableFiles{.vectors = vectors, .csv = rows};
 }
 
 }  // namespace debias

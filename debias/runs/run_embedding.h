@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "debias/augment/view_pipeline.h"
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/features.h"
@@ -26,11 +26,7 @@ namespace debias {
 
 // The layers of a run's network that can be embedded.
 enum class Layer { kEncoder, kProjection };
-template <>
-struct EnumNames<Layer> {
-  static constexpr std::array<std::pair<std::string_view, Layer>, 2> values = {
-      {{"encoder", Layer::kEncoder}, {"projection", Layer::kProjection}}};
-};
+constexpr auto enum_words(Layer) { return named("encoder", "projection"); }
 
 // Parses the name of a layer. Usage error with the nearest name.
 Layer layer_named(const std::string& word);

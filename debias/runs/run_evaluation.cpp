@@ -131,7 +131,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
     throw usage_error("eval: --predictions writes into a run folder, and '{}' is in none", run.checkpoint);
   }
   const EvaluationFiles files(run.folder, request.data.name);
-  const std::string labels = request.labels ? request.labels->file() : "";
+  const std::string labels = request.labels ? request.labels->file : "";
   if (has_folder) require_outputs(run, files, protocols, data, labels);
   const Recipe recipe = read_recipe(run.recipe);
   DataWatch watch(recipe.verify, progress, log);
@@ -206,7 +206,7 @@ EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vecto
   const FixedModel model = read_fixed(folder);
   const FeatureTable table = open_feature_table(recipe.files, recipe.columns);
   const GroupingColumns groups = grouping_columns(table.rows, table.of_split(TableSplit::kTrain));  // as fix has formed them
-  EvaluationInput input = table_input(table, static_cast<uint64_t>(recipe.options.seed()), joint_bias(table.rows, groups.used));
+  EvaluationInput input = table_input(table, static_cast<uint64_t>(recipe.options.seed), joint_bias(table.rows, groups.used));
   if (input.stored.at("train").values.size(1) != model.layer.mean.size(0)) {
     throw data_error("{}: vectors of {} dimensions for a layer of {}; the table has changed since", table.vectors.path(),
                      table.vectors.dimensions(), model.layer.mean.size(0));

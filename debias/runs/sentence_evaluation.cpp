@@ -35,7 +35,7 @@ class SentenceEvaluation final : public ProtocolEvaluation {
   void before_training(const Model& model) override {
     for (const auto& line : warnings_) log_.warn(line);
     for (const auto& [split, books] : evaluated_) {
-      const std::string line = short_books(*books, recipe_.train.batch_size());
+      const std::string line = short_books(*books, recipe_.train.batch_size);
       if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
     }
     take(model);
@@ -61,7 +61,7 @@ class SentenceEvaluation final : public ProtocolEvaluation {
     reader_->encoder = model.encoder;
     input_.sentences = sentence_input({reader_}, progress_);
     input_.sentences->evaluated = evaluated_;
-    input_.sentences->batch_size = recipe_.train.batch_size();
+    input_.sentences->batch_size = recipe_.train.batch_size;
     input_.seed = recipe_.seed;
   }
 
@@ -92,7 +92,7 @@ struct TrainedWords {
 void require_evaluable(const std::string& where, const Sentences& evaluated, const TrainedWords& trained, int64_t batch) {
   if (evaluated.vocabulary().words() != trained.vocabulary.words()) {
     throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out to use that of training", where,
-                      evaluated.options().vocabulary(), trained.file);
+                      evaluated.options().vocabulary, trained.file);
   }
   if (longest_book(evaluated) < batch) {
     throw usage_error(
@@ -112,7 +112,7 @@ SentenceInput::Evaluated books_of(const std::string& split, const ChosenData& da
     if (const Config* given = recipe.train_data.section.find(key)) shared.set(key, *given);
   }
   SentenceInput::Evaluated evaluated = {split, sentences_of(watch.open_samples(split, data.with_missing(shared)))};
-  require_evaluable(where, *evaluated.books, trained, recipe.train.batch_size());
+  require_evaluable(where, *evaluated.books, trained, recipe.train.batch_size);
   return evaluated;
 }
 
@@ -162,25 +162,25 @@ EvaluationInput sentences_for_evaluation(const LoadedRun& run, const EvaluatedDa
   input.seed = run.seed;
   input.sentences = sentence_input({reader}, watch.progress());
   input.sentences->evaluated = evaluated_books(recipe, data, {reader->vocabulary, vocabulary_file(run)}, watch);
-  input.sentences->batch_size = recipe.train.batch_size();
+  input.sentences->batch_size = recipe.train.batch_size;
   return input;
 }
 
 std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
                                                         DataWatch& watch, Progress& progress, Log& log) {
-  require_more_is_better(recipe.evaluate.select());
-  if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
-    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
+  require_more_is_better(recipe.evaluate.select);
+  if (!recipe.evaluate.select.empty() && !recipe.valid_data) {
+    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select);
   }
-  const EvaluatedBooks evaluated = evaluated_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary()}, watch);
+  const EvaluatedBooks evaluated = evaluated_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary}, watch);
   std::vector<std::string> protocols;
-  for (const auto& name : recipe.evaluate.protocols()) protocols.push_back(protocol_for(SampleKind::kSentences, name).name);
+  for (const auto& name : recipe.evaluate.protocols) protocols.push_back(protocol_for(SampleKind::kSentences, name).name);
   if (protocols.empty() && !evaluated.empty()) protocols = {"neighbours"};
   if (protocols.empty()) return nullptr;
   auto reader =
-      std::make_shared<SentenceReader>(SentenceReader{nullptr, Vocabulary(train.vocabulary().words()), train.options().lowercase()});
+      std::make_shared<SentenceReader>(SentenceReader{nullptr, Vocabulary(train.vocabulary().words()), train.options().text.lowercase});
   return std::make_shared<SentenceEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(reader), evaluated,
-                                              seen_books(evaluated, train, recipe.evaluate.select()), progress, log);
+                                              seen_books(evaluated, train, recipe.evaluate.select), progress, log);
 }
 
 void keep_vocabulary(TrainInput& input) {
@@ -205,7 +205,8 @@ std::shared_ptr<SentenceReader> open_reader(const LoadedRun& run) {
   }
   const Recipe recipe = read_recipe(run.recipe);
   const auto* options = recipe.train_data.as<SentencesOptions>();
-  return std::make_shared<SentenceReader>(SentenceReader{run.encoder, std::move(vocabulary), options != nullptr && options->lowercase()});
+  return std::make_shared<SentenceReader>(
+      SentenceReader{run.encoder, std::move(vocabulary), options != nullptr && options->text.lowercase});
 }
 
 SentenceRun open_sentence_run(const std::string& path, const std::string& which, bool untrained) {

@@ -148,7 +148,7 @@ class SweepCheck {
   CheckedPoint of_encoders(size_t number, const Config& config) {
     TrainInput input;
     input.recipe = read_recipe(config);
-    if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
+    if (options_.threads > 0 && !input.recipe.train.threads) input.recipe.train.threads = options_.threads;
     require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
@@ -160,7 +160,7 @@ class SweepCheck {
     input.dataset = train;
     if (images != nullptr) input.recipe.view_steps = with_eval_views(input.recipe.view_steps, train->info());
     Recipe written = input.recipe;
-    written.train.threads(read_recipe(config).train.threads());
+    written.train.threads = read_recipe(config).train.threads;
     const Config resolved = resolve_recipe(written, *train);
     require_same_trainings(number, resolved);
     check_evaluation(input.recipe, train, resolved, watch);
@@ -213,14 +213,14 @@ class SweepCheck {
     // Files of terms, and conditions of a method on its terms, are checked where they are made.
     const bool looks_at_terms =
         !method_of(input.recipe).takes_any_terms ||
-        std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features().empty(); });
+        std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features.empty(); });
     const std::string parts =
         text_of(resolved, {"data", "views", "sampler", "encoder", "head", "classifier", "method", "optimizer", "schedule", "train"}) +
         (looks_at_terms ? text_of(resolved, {"objective"}) : "");
     const auto known = built_.find(parts);
     if (known != built_.end()) return known->second;
     const RunParts made = make_run_parts(input.recipe, input.dataset);
-    return built_[parts] = {{}, input.recipe.train.epochs(), made.source->batches_per_epoch(), 0};
+    return built_[parts] = {{}, input.recipe.train.epochs, made.source->batches_per_epoch(), 0};
   }
 
   CheckedPoint timed(const TrainInput& input, const Config& resolved) {

@@ -32,7 +32,7 @@ std::vector<TextFile> kept_books(const VocabularyRequest& request, const std::ve
                       request.corpora.size());
   }
   std::vector<TextFile> kept;
-  const auto options = SentencesOptions().hold_out(request.hold_out).seed(request.seed);
+  const auto options = SentencesOptions{.hold_out = request.hold_out, .seed = request.seed};
   for (const int64_t number : chosen_books(options, std::ssize(files))) kept.push_back(files[static_cast<size_t>(number)]);
   return kept;
 }

@@ -60,7 +60,7 @@ class TrainingEvaluation final : public ProtocolEvaluation {
     if (!protocols_.empty()) splits.insert(splits.begin(), {"train", input_.train});
     for (const auto& [name, dataset] : splits) {
       try {
-        const ExtractOptions options = ExtractOptions().on_error(name == "train" ? input_.on_error : OnError::kStop);
+        const ExtractOptions options = ExtractOptions{.on_error = name == "train" ? input_.on_error : OnError::kStop};
         try_images(*model.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options);
       } catch (const Error& error) {
         throw Error(error.kind(), fmt::format("data.{} cannot be evaluated with the current views.eval: {}", name, error.what()));
@@ -103,13 +103,13 @@ bool measures(const ProtocolEntry& protocol, const std::string& metric) {
 // leaves these out and says so before training, `stop` rejects them.
 std::vector<std::string> possible_protocols(const Recipe& recipe, const EvaluationInput& input, Log& log) {
   std::vector<std::string> possible;
-  for (const auto& name : recipe.evaluate.protocols()) {
+  for (const auto& name : recipe.evaluate.protocols) {
     const ChosenProtocol protocol = recipe.protocol_options.of(name);
     try {
       protocol.entry->check_data(input, protocol.options);
       possible.push_back(protocol.entry->name);
     } catch (const Error& error) {
-      if (recipe.evaluate.on_error() == EvaluationFailure::kStop || measures(*protocol.entry, recipe.evaluate.select())) throw;
+      if (recipe.evaluate.on_error == EvaluationFailure::kStop || measures(*protocol.entry, recipe.evaluate.select)) throw;
       log.warn(fmt::format("evaluate: this run is not evaluated by {}", error.what()));
     }
   }
@@ -120,18 +120,18 @@ std::vector<std::string> possible_protocols(const Recipe& recipe, const Evaluati
 
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
                                                         DataWatch& watch, Progress& progress, Log& log) {
-  require_more_is_better(recipe.evaluate.select());
-  const bool has_protocols = !recipe.evaluate.protocols().empty(), has_test = recipe.test_data.has_value();
-  if (!has_protocols && !recipe.evaluate.select().empty()) {
-    throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
+  require_more_is_better(recipe.evaluate.select);
+  const bool has_protocols = !recipe.evaluate.protocols.empty(), has_test = recipe.test_data.has_value();
+  if (!has_protocols && !recipe.evaluate.select.empty()) {
+    throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select);
   }
   if (has_protocols && !has_test) throw usage_error("evaluate: protocols need data.test; add it, or leave evaluate out");
-  if (!recipe.evaluate.select().empty() && !recipe.evaluate.select().starts_with("valid.")) {
-    throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
-                      split_of(recipe.evaluate.select()).name);
+  if (!recipe.evaluate.select.empty() && !recipe.evaluate.select.starts_with("valid.")) {
+    throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select,
+                      split_of(recipe.evaluate.select).name);
   }
-  if (!recipe.evaluate.select().empty() && !recipe.valid_data) {
-    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
+  if (!recipe.evaluate.select.empty() && !recipe.valid_data) {
+    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select);
   }
   if (!has_protocols && !(recipe.classifier && has_test)) return nullptr;
   const NameTable names = name_table(*train);
@@ -176,10 +176,10 @@ double macro_auc_now(const EvaluationInput& input, const Recipe& recipe, Progres
 // The same with each image for a class of its own: first views are anchors, second views the gallery.
 double view_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   const MacroAucOptions options = macro_auc_options(recipe);
-  const uint64_t seed = options.seed() ? static_cast<uint64_t>(*options.seed()) : input.seed;
+  const uint64_t seed = options.seed ? static_cast<uint64_t>(*options.seed) : input.seed;
   const std::vector<int64_t> images = chosen_images(input.train->size(), kPriorImages, seed);
   const at::Tensor views = view_pair_features(input, input.train, "train", images, seed, progress);
-  const int64_t anchors = std::min<int64_t>(options.anchors(), views.size(0));
+  const int64_t anchors = std::min<int64_t>(options.anchors, views.size(0));
   std::vector<int64_t> own(images.size());
   std::iota(own.begin(), own.end(), 0);
   const AucAnchors first = {views.select(1, 0).narrow(0, 0, anchors),

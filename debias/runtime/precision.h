@@ -7,16 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class Precision { kFp32, kBf16 };
-template <>
-struct EnumNames<Precision> {
-  static constexpr std::array<std::pair<std::string_view, Precision>, 2> values = {
-      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
-};
+constexpr auto enum_words(Precision) { return named("fp32", "bf16"); }
 
 // The precision of what torch computes while this lives.
 

@@ -21,11 +21,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
@@ -45,21 +43,10 @@ enum class Estimator {
 inline constexpr size_t kEstimators = 11;
 inline bool estimates_positive(Estimator estimator) { return estimator >= Estimator::kPositiveEq12; }
 
-template <>
-struct EnumNames<Estimator> {
-  static constexpr std::array<std::pair<std::string_view, Estimator>, kEstimators> values = {
-      {{"biased", Estimator::kBiased},
-       {"debiased", Estimator::kDebiased},
-       {"debiased_floor", Estimator::kDebiasedFloor},
-       {"hard", Estimator::kHard},
-       {"bayesian_paper", Estimator::kBayesianPaper},
-       {"bayesian_corrected", Estimator::kBayesianCorrected},
-       {"bayesian_authors", Estimator::kBayesianAuthors},
-       {"oracle", Estimator::kOracle},
-       {"positive_eq12", Estimator::kPositiveEq12},
-       {"positive_sum", Estimator::kPositiveSum},
-       {"positive_oracle", Estimator::kPositiveOracle}}};
-};
+constexpr auto enum_words(Estimator) {
+  return named("biased", "debiased", "debiased_floor", "hard", "bayesian_paper", "bayesian_corrected", "bayesian_authors", "oracle",
+               "positive_eq12", "positive_sum", "positive_oracle");
+}
 
 struct EstimatorOptions {
   double tau_plus = 0.1;      // [0, 1)

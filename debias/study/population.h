@@ -18,13 +18,10 @@
 // The paper writes the envelope's constant as a minimum; it is the maximum, 2 alpha.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/philox.h"
 
 namespace debias {
@@ -33,11 +30,7 @@ enum class ProposalReading { kText, kCode };
 enum class DrawMethod { kInversion, kAcceptReject };
 enum class SampleClass { kTrueNegative, kFalseNegative };
 
-template <>
-struct EnumNames<ProposalReading> {
-  static constexpr std::array<std::pair<std::string_view, ProposalReading>, 2> values = {
-      {{"text", ProposalReading::kText}, {"code", ProposalReading::kCode}}};
-};
+constexpr auto enum_words(ProposalReading) { return named("text", "code"); }
 
 struct Population {
   ProposalReading reading = ProposalReading::kText;

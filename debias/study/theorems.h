@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/core/philox.h"
 #include "debias/study/estimator_errors.h"
 
@@ -65,14 +65,9 @@ FiniteEmbedding random_classes(int64_t classes, int64_t per_class, int64_t dimen
 
 enum class Verdict { kHolds, kHoldsCorrected, kFails, kOrderOnly };
 
-template <>
-struct EnumNames<Verdict> {
-  static constexpr std::array<std::pair<std::string_view, Verdict>, 4> values = {
-      {{"holds", Verdict::kHolds},
-       {"holds with the corrected constant", Verdict::kHoldsCorrected},
-       {"fails: counterexample", Verdict::kFails},
-       {"states an order only", Verdict::kOrderOnly}}};
-};
+constexpr auto enum_words(Verdict) {
+  return named("holds", "holds with the corrected constant", "fails: counterexample", "states an order only");
+}
 
 struct TheoremCheck {
   std::string statement;  // "DCL Theorem 3"

@@ -6,17 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "debias/core/enum_names.h"
 #include "debias/core/input_file.h"
-#include "debias/core/options.h"
 
 namespace debias {
 
 enum class Encoding { kUtf8, kLatin1 };
-template <>
-struct EnumNames<Encoding> {
-  static constexpr std::array<std::pair<std::string_view, Encoding>, 2> values = {
-      {{"utf8", Encoding::kUtf8}, {"latin1", Encoding::kLatin1}}};
-};
+constexpr auto enum_words(Encoding) { return named("utf8", "latin1"); }
 
 // kLatin1 is read as Windows-1252, which has quotation marks and dashes where Latin-1 has control characters; every byte is a character of
 // it. Bytes that are not UTF-8 become U+FFFD: who reads files rejects them before (TextLines).

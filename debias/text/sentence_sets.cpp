@@ -8,6 +8,7 @@
 #include <map>
 
 #include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
 #include "debias/text/characters.h"
 
 namespace debias {

@@ -126,8 +126,8 @@ std::span<const int32_t> SentenceStore::sentence(int64_t index) const {
 }
 
 std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, int text_rules) {
-  std::string text = fmt::format("{} {} {} {} {}\n", text_rules, enum_name(recipe.text.format()), enum_name(recipe.text.encoding()),
-                                 recipe.text.lowercase(), recipe.max_tokens);
+  std::string text = fmt::format("{} {} {} {} {}\n", text_rules, enum_name(recipe.text.format), enum_name(recipe.text.encoding),
+                                 recipe.text.lowercase, recipe.max_tokens);
   for (const TextFile& file : recipe.files) {
     struct stat status {};
     if (stat(file.path.c_str(), &status) != 0) throw FileError(file.path, "cannot be read");
@@ -225,14 +225,6 @@ std::vector<TextFile> books_below(const std::string& root, const std::string& wh
 
 }  // namespace
 
-const OptionTable<TextOptions>& TextOptions::table() {
-  static const auto table = OptionTable<TextOptions>()
-                                .add("format", &TextOptions::format_, "text: paragraphs of wrapped lines; lines: one sentence per line")
-                                .add("encoding", &TextOptions::encoding_, "character encoding of the files; latin1 is read as Windows-1252")
-                                .add("lowercase", &TextOptions::lowercase_, "convert words to lower case, as in the published test sets");
-  return table;
-}
-
 std::vector<TextFile> text_files(const std::string& root, const std::string& what) {
   if (root.empty()) throw usage_error("{}: no root is given; write root: FILE.txt, or a folder of .txt files", what);
   std::error_code failure;
@@ -250,17 +242,17 @@ std::vector<std::string> text_folders(const std::string& root) {
 }
 
 void for_each_sentence(const TextFile& file, const TextOptions& options, const std::function<void(const std::vector<std::string>&)>& take) {
-  TextLines lines(file.path, options.encoding());
+  TextLines lines(file.path, options.encoding);
   bool any = false;
   const auto sentence = [&](std::string_view text) {
-    const std::vector<std::string> words = words_of_sentence(text, options.lowercase());
+    const std::vector<std::string> words = words_of_sentence(text, options.lowercase);
     if (words.empty()) return;
     any = true;
     take(words);
   };
   SentenceSplitter splitter(sentence);
   for (std::string_view line; lines.next(line);) {
-    if (options.format() == TextFormat::kLines) {
+    if (options.format == TextFormat::kLines) {
       sentence(line);
     } else {
       splitter.line(line);

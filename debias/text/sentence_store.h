@@ -25,19 +25,18 @@ namespace debias {
 
 // Sentences of text files, and their words: what a vocabulary is counted on and a corpus is made of.
 enum class TextFormat { kText, kLines };
-template <>
-struct EnumNames<TextFormat> {
-  static constexpr std::array<std::pair<std::string_view, TextFormat>, 2> values = {
-      {{"text", TextFormat::kText}, {"lines", TextFormat::kLines}}};
-};
+constexpr auto enum_words(TextFormat) { return named("text", "lines"); }
 
 // Reading of files. kText: paragraphs (tokeniser.h); kLines: a sentence a line. Blank lines give none either way.
-class TextOptions {
- public:
-  DEBIAS_OPTION(TextOptions, TextFormat, format, TextFormat::kText)
-  DEBIAS_OPTION(TextOptions, Encoding, encoding, Encoding::kUtf8)
-  DEBIAS_OPTION(TextOptions, bool, lowercase, false)
-  static const OptionTable<TextOptions>& table();
+struct TextOptions {
+  TextFormat format = TextFormat::kText;
+  Encoding encoding = Encoding::kUtf8;
+  bool lowercase = false;
+  void describe(OptionVisitor& o) {
+    o("format", format, "text: paragraphs of wrapped lines; lines: one sentence per line");
+    o("encoding", encoding, "character encoding of the files; latin1 is read as Windows-1252");
+    o("lowercase", lowercase, "convert words to lower case, as in the published test sets");
+  }
 };
 
 struct TextFile {

@@ -40,7 +40,7 @@ TEST(AgentRecipeTest, WrittenOnesCanBeRead) {
 TEST(AgentRecipeTest, ResolvedRecipeResolvesToItself) {
   const AgentRecipe recipe = read("environment: {task: finger_spin}\nobjective: {name: debiased, positives: 2}\n");
   EXPECT_EQ(recipe.action_repeat(), 2);
-  EXPECT_EQ(recipe.agent.batch_size(), 128);
+  EXPECT_EQ(recipe.agent.batch_size, 128);
   EXPECT_EQ(recipe.objective.find("clamp")->text(), "positive");
   EXPECT_EQ(recipe.objective.find("temperature")->text(), "1");
   const Config once = resolved(recipe), twice = resolved(read_agent_recipe(once));

@@ -137,11 +137,11 @@ TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
   input.stop_signal = nullptr;
   input.existing = ExistingFolder::kResume;
-  input.recipe.evaluate.episodes(1);
+  input.recipe.evaluate.episodes = 1;
   train_agent(input);
   EXPECT_EQ(lines(run).back()["test.return_std"], 0);  // of a single episode
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "1");
-  input.recipe.train.epochs(3);
+  input.recipe.train.epochs = 3;
   EXPECT_THROW(train_agent(input), Error);  // that would be another training
 }
 
@@ -204,8 +204,9 @@ void begin_without_hope(MujocoModel& model, Random& draws) {
 TEST(AgentTrainingTest, NothingIsLearntUntilThereIsATransition) {
   const TemporaryFolder folder;
   AgentInput input = input_into(folder / "run");
-  input.recipe.agent.random_steps(1);
-  input.recipe.train.epochs(1).control_steps(50);
+  input.recipe.agent.random_steps = 1;
+  input.recipe.train.epochs = 1;
+  input.recipe.train.control_steps = 50;
   auto task = std::make_shared<Task>(find_entry(task_registry(), "cartpole_swingup", "task"));
   task->begin = begin_without_hope;
   input.recipe.own_task = task;
@@ -220,7 +221,8 @@ TEST(AgentTrainingTest, KeepsTheEpochWithTheHighestReturn) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
   AgentInput input = input_into(run);
-  input.recipe.evaluate.every(1).select(kReturnMean);
+  input.recipe.evaluate.every = 1;
+  input.recipe.evaluate.select = kReturnMean;
   train_agent(input);
   double highest = -1;
   int64_t best = 0;
@@ -243,7 +245,7 @@ TEST(AgentTrainingTest, ARunWhoseRecipeWasEditedIsRefusedWithTheKey) {
   EXPECT_THROW(train_agent(input), Error);
   input.stop_signal = nullptr;
   input.existing = ExistingFolder::kResume;
-  input.recipe.agent.discount(0.5);
+  input.recipe.agent.discount = 0.5;
   std::ofstream(run + "/config.yaml") << resolved(input.recipe).to_yaml();
   EXPECT_THAT(usage_error_of([&] { train_agent(input); }), testing::HasSubstr("config.yaml was edited at 'agent.discount' (0.99"));
 }
@@ -276,7 +278,7 @@ TEST(AgentTrainingTest, WaitsForRoomOnTheDiskAndEndsWithTheSameBytes) {
   input.progress = &filling;
   input.log = &filling;
   input.full_disk_retry = std::chrono::milliseconds(1);
-  input.recipe.train.on_full_disk(OnFullDisk::kWait);
+  input.recipe.train.on_full_disk = OnFullDisk::kWait;
   train_agent(input);
   ASSERT_EQ(filling.warnings.size(), 1u);
   EXPECT_THAT(filling.warnings[0], testing::HasSubstr("waiting for space"));

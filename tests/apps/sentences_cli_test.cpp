@@ -93,7 +93,7 @@ TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
   const std::string all = count("all.txt", {});
   for (int book = 0; book < books; ++book) EXPECT_THAT(all, HasSubstr("\nOnly" + std::to_string(book) + "\n"));
   for (const int64_t seed : {0, 5}) {
-    const Sentences out(SentencesOptions().root("shelf").vocabulary("all.txt").split(BookSplit::kHeldOut).hold_out(2).seed(seed));
+    const Sentences out({.root = "shelf", .vocabulary = "all.txt", .split = BookSplit::kHeldOut, .hold_out = 2, .seed = seed});
     const Words held_out = out.files();
     ASSERT_EQ(held_out.size(), 2u);
     const std::string kept = count("kept.txt", {"--hold-out", "2", "--seed", std::to_string(seed)});

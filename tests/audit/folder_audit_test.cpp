@@ -67,7 +67,7 @@ class FolderAuditTest : public testing::Test {
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
   FolderAudit planted(PlantKind kind, double correlation = 0.95) const {
     const std::string out = path(std::string(enum_name(kind)));
-    plant_shortcut(kind, PlantOptions().correlation(correlation), path("clean"), out);
+    plant_shortcut(kind, PlantOptions{.correlation = correlation}, path("clean"), out);
     return audit_folder(options_of(out, kind == PlantKind::kColumn ? out + "/columns.csv" : ""), 0);
   }
   static int64_t shortcuts(const FolderAudit& audit) { return std::ssize(audit.result.of(AuditVerdict::kShortcut)); }
@@ -312,7 +312,7 @@ TEST_F(FolderAuditTest, AFileNameThatIsNotUtf8IsEscapedInTheBiasFile) {
   const FolderAudit audit = planted(PlantKind::kSquare);
   std::ofstream(path("bias.csv")) << bias_file(audit, audit.result.findings.front().property.name);
   EXPECT_THAT(file_text(path("bias.csv")), HasSubstr("\nape/k\\xe4se."));
-  const auto read = make_image_folder(ImageFolderOptions().root(path("square")).labels(LabelColumns().file(path("bias.csv"))));
+  const auto read = make_image_folder(ImageFolderOptions{.root = path("square"), .labels = LabelColumns{.file = path("bias.csv")}});
   EXPECT_EQ(read->size(), 2 * kImages);
 }
 

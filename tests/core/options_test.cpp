@@ -6,37 +6,36 @@
 #include "tests/support/refusals.h"
 
 namespace debias {
-enum class Colour { kRed, kBlue };
-template <>
-struct EnumNames<Colour> {
-  static constexpr std::array<std::pair<std::string_view, Colour>, 2> values = {{{"red", Colour::kRed}, {"blue", Colour::kBlue}}};
-};
-
 namespace {
 
-class PaintOptions {
- public:
-  DEBIAS_OPTION(PaintOptions, double, thickness, 0.5)
-  DEBIAS_OPTION(PaintOptions, int64_t, coats, 2)
-  DEBIAS_OPTION(PaintOptions, Colour, colour, Colour::kRed)
-  DEBIAS_OPTION(PaintOptions, Auto<int64_t>, threads, {})
-  DEBIAS_OPTION(PaintOptions, std::optional<double>, gloss, std::nullopt)
-  DEBIAS_OPTION(PaintOptions, std::vector<double>, mix, {1, 2})
-  static const OptionTable<PaintOptions>& table() {
-    static const auto table = OptionTable<PaintOptions>()
-                                  .add("thickness", &PaintOptions::thickness_, Range::half_open(0, 1), "in mm")
-                                  .add("coats", &PaintOptions::coats_, Range::at_least(1), "how many")
-                                  .add("colour", &PaintOptions::colour_, "which")
-                                  .add("threads", &PaintOptions::threads_, "of the brush")
-                                  .add("gloss", &PaintOptions::gloss_, Range::closed(0, 1), "of the surface")
-                                  .add("mix", &PaintOptions::mix_, Range::at_least(0), "parts")
-                                  .with_variants()
-                                  .variant("authors", "coats", "7");
-    return table;
+enum class Colour { kRed, kBlue };
+constexpr auto enum_words(Colour) { return named("red", "blue"); }
+
+struct PaintOptions {
+  double thickness = 0.5;
+  int64_t coats = 2;
+  Colour colour = Colour::kRed;
+  Auto<int64_t> threads = {};
+  std::optional<double> gloss = {};
+  std::vector<double> mix = {1, 2};
+  std::vector<Colour> stripes = {};
+  void describe(OptionVisitor& o) {
+    o("thickness", thickness, Range::half_open(0, 1), "in mm");
+    o("coats", coats, Range::at_least(1), "how many");
+    o("colour", colour, "which");
+    o("threads", threads, "of the brush");
+    o("gloss", gloss, Range::closed(0, 1), "of the surface");
+    o("mix", mix, Range::at_least(0), "parts");
+    o("stripes", stripes, "from the left");
+    o.with_variants();
+    o.variant("authors", "coats", "7");
+    o.check("gloss", [this](const std::string& what) {
+      if (gloss && colour == Colour::kBlue && *gloss > 0.5) throw usage_error("{}: gloss: blue has at most 0.5", what);
+    });
   }
 };
 
-PaintOptions read(const std::string& yaml) { return PaintOptions::table().read(parse_yaml(yaml, "r.yaml"), "paint"); }
+PaintOptions read(const std::string& yaml) { return options_from<PaintOptions>(parse_yaml(yaml, "r.yaml"), "paint"); }
 
 std::string message(const std::string& yaml) {
   return usage_error_of([&] { read(yaml); });
@@ -44,26 +43,26 @@ std::string message(const std::string& yaml) {
 
 TEST(Options, DefaultsComeFromTheStruct) {
   const PaintOptions options = read("{}");
-  EXPECT_EQ(options.thickness(), 0.5);
-  EXPECT_FALSE(options.threads().has_value());
-  EXPECT_EQ(PaintOptions::table().specs()[0].default_value.text(), "0.5");
+  EXPECT_EQ(options.thickness, 0.5);
+  EXPECT_FALSE(options.threads.has_value());
+  EXPECT_EQ(option_specs<PaintOptions>()[0].default_value.text(), "0.5");
 }
 
 TEST(Options, ReadsEveryType) {
   const PaintOptions options = read("{thickness: .25, coats: 3, colour: blue, threads: 4, gloss: 1e-1, mix: [3, 4.5]}");
-  EXPECT_EQ(options.thickness(), 0.25);
-  EXPECT_EQ(options.coats(), 3);
-  EXPECT_EQ(options.colour(), Colour::kBlue);
-  EXPECT_EQ(*options.threads(), 4);
-  EXPECT_EQ(*options.gloss(), 0.1);
-  EXPECT_EQ(options.mix(), (std::vector<double>{3, 4.5}));
+  EXPECT_EQ(options.thickness, 0.25);
+  EXPECT_EQ(options.coats, 3);
+  EXPECT_EQ(options.colour, Colour::kBlue);
+  EXPECT_EQ(*options.threads, 4);
+  EXPECT_EQ(*options.gloss, 0.1);
+  EXPECT_EQ(options.mix, (std::vector<double>{3, 4.5}));
 }
 
 TEST(Options, WritingAndReadingAgain) {
   const PaintOptions options = read("{thickness: .125, colour: blue, gloss: 0.3}");
-  const Config written = PaintOptions::table().write(options);
-  const PaintOptions again = PaintOptions::table().read(parse_yaml(written.to_yaml(), "again"), "paint");
-  EXPECT_EQ(PaintOptions::table().write(again), written);
+  const Config written = config_of(options);
+  const PaintOptions again = options_from<PaintOptions>(parse_yaml(written.to_yaml(), "again"), "paint");
+  EXPECT_EQ(config_of(again), written);
 }
 
 TEST(Options, UnknownKeyNamesFileLineAndNearest) {
@@ -84,52 +83,69 @@ TEST(Options, WrongTypesAreRefused) {
   EXPECT_EQ(message("[1]"), "r.yaml:1: paint: expected options as a map, found [1]");
 }
 
-class VarnishOptions {
- public:
-  DEBIAS_OPTION(VarnishOptions, int64_t, coats, 2)
-  VarnishOptions& colour(Colour chosen) {
-    colour_ = chosen;
-    return *this;
-  }
-  Colour colour() const { return colour_.value_or(coats() > 2 ? Colour::kBlue : Colour::kRed); }
-  std::optional<Colour> colour_;
-  static const OptionTable<VarnishOptions>& table() {
-    static const auto table = OptionTable<VarnishOptions>()
-                                  .add("coats", &VarnishOptions::coats_, Range::at_least(1), "how many")
-                                  .add_dependent<Colour>(
-                                      "colour", [](const VarnishOptions& options) { return options.colour(); },
-                                      [](VarnishOptions& options, Colour colour) { options.colour(colour); }, "red for up to two coats");
-    return table;
+struct VarnishOptions {
+  int64_t coats = 2;
+  std::optional<Colour> colour = {};
+  void describe(OptionVisitor& o) {
+    o("coats", coats, Range::at_least(1), "how many");
+    o.dependent("colour", colour, coats > 2 ? Colour::kBlue : Colour::kRed, "red for up to two coats");
   }
 };
 
 TEST(Options, ADefaultMayFollowFromOtherOptions) {
-  const auto& table = VarnishOptions::table();
   const auto colour = [&](const std::string& yaml) {
-    const VarnishOptions options = table.read(parse_yaml(yaml, "r.yaml"), "varnish");
-    return table.write(options).find("colour")->text();
+    return config_of(options_from<VarnishOptions>(parse_yaml(yaml, "r.yaml"), "varnish")).find("colour")->text();
   };
   EXPECT_EQ(colour("{}"), "red");
   EXPECT_EQ(colour("{coats: 3}"), "blue");
   EXPECT_EQ(colour("{coats: 3, colour: red}"), "red");
-  EXPECT_EQ(table.specs()[1].default_value.text(), "red");
-  EXPECT_EQ(table.specs()[1].type, "word");
-  EXPECT_EQ(table.specs()[1].choices, (std::vector<std::string>{"red", "blue"}));
+  const OptionSpec spec = option_specs<VarnishOptions>()[1];
+  EXPECT_EQ(spec.default_value.text(), "red");
+  EXPECT_EQ(spec.type, "word");
+  EXPECT_EQ(spec.choices, (std::vector<std::string>{"red", "blue"}));
+}
+
+struct BoatOptions : VarnishOptions {
+  double length = 4;
+  void describe(OptionVisitor& o) {
+    o("length", length, Range::above(0), "in m");
+    VarnishOptions::describe(o);
+  }
+};
+
+TEST(Options, AStructTakesThoseOfItsBase) {
+  EXPECT_EQ(option_names<BoatOptions>(), (std::vector<std::string>{"length", "coats", "colour"}));
+  const auto boat = options_from<BoatOptions>(parse_yaml("{coats: 5, length: 7}", "r.yaml"), "boat");
+  EXPECT_EQ(boat.length, 7);
+  EXPECT_EQ(boat.coats, 5);
 }
 
 TEST(Options, VariantSetsDefaultsOnly) {
-  EXPECT_EQ(read("variant: authors").coats(), 7);
-  EXPECT_EQ(read("{coats: 3, variant: authors}").coats(), 3);
-  EXPECT_EQ(read("variant: stable").coats(), 2);
-  EXPECT_EQ(read("variant: default").coats(), 2);
-  EXPECT_EQ(read("variant: original_code").coats(), 7);
-  EXPECT_EQ(read("variant: original-code").coats(), 7);
+  EXPECT_EQ(read("variant: authors").coats, 7);
+  EXPECT_EQ(read("{coats: 3, variant: authors}").coats, 3);
+  EXPECT_EQ(read("variant: stable").coats, 2);
+  EXPECT_EQ(read("variant: default").coats, 2);
+  EXPECT_EQ(read("variant: original_code").coats, 7);
+  EXPECT_EQ(read("variant: original-code").coats, 7);
   EXPECT_EQ(message("variant: author"), "r.yaml:1: paint: variant: unknown value 'author'; did you mean 'authors'?");
 }
 
-TEST(Options, VerifyChecksAStructMadeInCode) {
-  EXPECT_THROW(PaintOptions::table().verify(PaintOptions().thickness(2), "paint"), Error);
-  EXPECT_NO_THROW(PaintOptions::table().verify(PaintOptions().thickness(0), "paint"));
+TEST(Options, RangesAndChecksHoldForAStructMadeInCode) {
+  const auto refusal = [](const PaintOptions& options) { return usage_error_of([&] { check_options(options, "paint"); }); };
+  EXPECT_EQ(refusal({.thickness = 2}), "paint: thickness: 2 is out of range; give a value in [0, 1)");
+  EXPECT_EQ(refusal({.colour = Colour::kBlue, .gloss = 0.75}), "paint: gloss: blue has at most 0.5");
+  EXPECT_NO_THROW(check_options(PaintOptions{.thickness = 0}, "paint"));
+}
+
+TEST(Options, ACheckOfOneOptionNamesItsLine) {
+  EXPECT_EQ(message("colour: blue\n\ngloss: 1"), "r.yaml:3: paint: gloss: blue has at most 0.5");
+}
+
+TEST(Options, ListsOfWordsHaveChoices) {
+  EXPECT_EQ(config_of(read("{stripes: [blue, red]}")).find("stripes")->to_json().dump(), R"(["blue","red"])");
+  EXPECT_EQ(message("stripes: red"), "r.yaml:1: paint: stripes: expected a list such as [red, blue], found red");
+  EXPECT_EQ(option_specs<PaintOptions>()[6].type, "list of words");
+  EXPECT_EQ(option_specs<PaintOptions>()[6].choices, (std::vector<std::string>{"red", "blue"}));
 }
 
 TEST(Config, DuplicateKeysAreRefused) {

@@ -339,7 +339,7 @@ TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
   const auto values = [&](c10::Device device) {
     const auto encoder = open();
     encoder->to(device);
-    return extract_features(*encoder, images_of(input.dataset), views, ExtractOptions().batch_size(10), Progress::silent(),
+    return extract_features(*encoder, images_of(input.dataset), views, ExtractOptions{.batch_size = 10}, Progress::silent(),
                             copies_beside(*encoder, open))
         .values;
   };

@@ -31,7 +31,7 @@ TEST(Heads, ParameterCountsAreThePublishedOnes) {
 }
 
 TEST(Heads, SimclrIsItsFormula) {
-  const auto head = make_simclr_head(SimclrHeadOptions().hidden_dim(5).output_dim(3), 4, 1);
+  const auto head = make_simclr_head(SimclrHeadOptions{.hidden_dim = 5, .output_dim = 3}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   const at::Tensor hidden = x.mm(s.at("fc1.weight").t());
@@ -41,7 +41,7 @@ TEST(Heads, SimclrIsItsFormula) {
 }
 
 TEST(Heads, MlpIsItsFormula) {
-  const auto head = make_mlp_head(MlpHeadOptions().output_dim(3), 4, 1);
+  const auto head = make_mlp_head(MlpHeadOptions{.output_dim = 3}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   const at::Tensor hidden = at::relu(x.mm(s.at("fc1.weight").t()) + s.at("fc1.bias"));
@@ -49,14 +49,14 @@ TEST(Heads, MlpIsItsFormula) {
 }
 
 TEST(Heads, LinearIsItsFormula) {
-  const auto head = make_linear_head(LinearHeadOptions().output_dim(3), 4, 1);
+  const auto head = make_linear_head(LinearHeadOptions{.output_dim = 3}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   EXPECT_TRUE(at::allclose(head->forward(x), x.mm(s.at("fc.weight").t()) + s.at("fc.bias"), 1e-4, 1e-5));
 }
 
 TEST(Heads, LinearWithBatchNormTakesTheCommonDirectionAway) {
-  const auto head = make_linear_head(LinearHeadOptions().output_dim(3).batch_norm(true), 4, 1);
+  const auto head = make_linear_head(LinearHeadOptions{.output_dim = 3, .batch_norm = true}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   EXPECT_EQ(count(*head), 4 * 3 + 3);  // the norm has no weights
@@ -68,7 +68,7 @@ TEST(Heads, LinearWithBatchNormTakesTheCommonDirectionAway) {
 
 TEST(Heads, MocoV3IsItsFormula) {
   EXPECT_EQ(count(*make_moco_v3_head({}, 2048, 1)), 2048 * 4096 + 2 * 4096 + 4096 * 256);  // the last norm has no weights
-  const auto head = make_moco_v3_head(MocoV3HeadOptions().layers(3).hidden_dim(5).output_dim(3), 4, 1);
+  const auto head = make_moco_v3_head(MocoV3HeadOptions{.layers = 3, .hidden_dim = 5, .output_dim = 3}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   const auto normal = [](const at::Tensor& rows) { return (rows - rows.mean(0)) / (rows.var(0, /*unbiased=*/false) + 1e-5).sqrt(); };
@@ -79,7 +79,7 @@ TEST(Heads, MocoV3IsItsFormula) {
 
 TEST(Heads, AlexnetIsItsFormula) {
   EXPECT_EQ(count(*make_alexnet_head({}, 4608, 1)), 13906048);
-  const auto head = make_alexnet_head(AlexNetHeadOptions().hidden_dim(5).output_dim(3), 4, 1);
+  const auto head = make_alexnet_head(AlexNetHeadOptions{.hidden_dim = 5, .output_dim = 3}, 4, 1);
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   const auto s = state_of(*head);
   const auto layer = [&](const at::Tensor& in, const std::string& name) {

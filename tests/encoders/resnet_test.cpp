@@ -19,7 +19,7 @@ int64_t count(const torch::nn::Module& module) {
   return total;
 }
 
-int64_t count(int depth, Stem stem) { return count(ResNet(depth, ResNetOptions().stem(stem), 3, 1)); }
+int64_t count(int depth, Stem stem) { return count(ResNet(depth, ResNetOptions{.stem = stem}, 3, 1)); }
 
 TEST(ResNet, ParameterCountsAreThePublishedOnes) {
   EXPECT_EQ(count(18, Stem::kImageNet), 11176512);
@@ -54,12 +54,12 @@ TEST(ResNet, NamesAreTorchvisions) {
     for (const char* name : {".bias", ".running_mean", ".running_var", ".num_batches_tracked"}) expected.push_back(modules[i] + name);
   }
   std::vector<std::string> found;
-  for (const auto& entry : named_state(ResNet(18, ResNetOptions().width(8), 3, 1))) found.push_back(entry.first);
+  for (const auto& entry : named_state(ResNet(18, ResNetOptions{.width = 8}, 3, 1))) found.push_back(entry.first);
   EXPECT_EQ(found, expected);
 }
 
 TEST(ResNet, BottlenecksBeginWithADownsample) {
-  const ResNet model(50, ResNetOptions().width(8), 3, 1);
+  const ResNet model(50, ResNetOptions{.width = 8}, 3, 1);
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : named_state(model)) state[name] = tensor;
   EXPECT_EQ(state.at("layer1.0.downsample.0.weight").sizes(), (at::IntArrayRef{32, 8, 1, 1}));
@@ -71,7 +71,7 @@ TEST(ResNet, BottlenecksBeginWithADownsample) {
 std::vector<int64_t> sides(int depth, Stem stem, int64_t side) {
   const OneThread one_thread;
   at::NoGradGuard no_grad;
-  ResNet model(depth, ResNetOptions().width(8).stem(stem), 3, 1);
+  ResNet model(depth, ResNetOptions{.stem = stem, .width = 8}, 3, 1);
   model.eval();
   std::vector<int64_t> result;
   for (int stage = 0; stage <= 4; ++stage) result.push_back(model.map(at::zeros({1, 3, side, side}), stage).size(3));
@@ -87,10 +87,10 @@ TEST(ResNet, MapsShrinkAsPublished) {
 }
 
 TEST(ResNet, FeatureDimFollowsTheWidth) {
-  EXPECT_EQ(ResNet(18, ResNetOptions().width(8), 1, 1).feature_dim(), 64);
-  EXPECT_EQ(ResNet(50, ResNetOptions().width(8), 1, 1).feature_dim(), 256);
+  EXPECT_EQ(ResNet(18, ResNetOptions{.width = 8}, 1, 1).feature_dim(), 64);
+  EXPECT_EQ(ResNet(50, ResNetOptions{.width = 8}, 1, 1).feature_dim(), 256);
   EXPECT_THROW(ResNet(19, {}, 3, 1), Error);
-  EXPECT_THROW(ResNet(18, ResNetOptions().width(12), 3, 1), Error);
+  EXPECT_THROW(ResNet(18, ResNetOptions{.width = 12}, 3, 1), Error);
 }
 
 // The network again, from its state and the paper's tables alone.
@@ -149,7 +149,7 @@ TEST(ResNet, ForwardIsThePapersFormula) {
   const OneThread one_thread;
   const at::Tensor images = at::sin(at::arange(2 * 3 * 32 * 32, at::kFloat) * 0.37).view({2, 3, 32, 32});
   const auto check = [&](int depth, Stem stem, Activation activation, const std::vector<int>& blocks) {
-    const auto model = worn_in(depth, ResNetOptions().width(8).stem(stem).activation(activation));
+    const auto model = worn_in(depth, ResNetOptions{.stem = stem, .width = 8, .activation = activation});
     const Reference reference(*model, stem == Stem::kCifar, activation == Activation::kTanh);
     const at::Tensor expected = reference.features(images, blocks, depth == 50);
     EXPECT_TRUE(at::allclose(model->forward(images), expected, 1e-3, 1e-4)) << depth;
@@ -167,7 +167,7 @@ TEST(ResNet, ViewsOfOneAndTwoChannelsPassAStemOfItsOwnWidth) {
   for (const int64_t channels : {1, 2}) {
     const at::Tensor images = at::sin(at::arange(2 * channels * 32 * 32, at::kFloat) * 0.37).view({2, channels, 32, 32});
     for (const auto& [depth, blocks] : {std::pair{18, std::vector<int>{2, 2, 2, 2}}, {50, {3, 4, 6, 3}}}) {
-      const auto model = worn_in(depth, ResNetOptions().width(8).stem_width(16).stem(Stem::kImageNet), channels);
+      const auto model = worn_in(depth, ResNetOptions{.stem = Stem::kImageNet, .width = 8, .stem_width = 16}, channels);
       EXPECT_EQ(model->named_parameters()["conv1.weight"].sizes(), (at::IntArrayRef{16, channels, 7, 7}));
       EXPECT_EQ(model->feature_dim(), depth == 50 ? 256 : 64);
       const Reference reference(*model, false, false);
@@ -181,7 +181,7 @@ TEST(ResNet, GradientsOfOneAndTwoChannelsAreThoseOfDoubles) {
   for (const int64_t channels : {1, 2}) {
     const at::Tensor images = at::sin(at::arange(4 * channels * 32 * 32, at::kFloat) * 0.37).view({4, channels, 32, 32});
     const auto gradients = [&](at::ScalarType type, at::MemoryFormat format) {
-      const auto model = worn_in(18, ResNetOptions().width(8).stem_width(64).stem(Stem::kImageNet), channels);
+      const auto model = worn_in(18, ResNetOptions{.stem = Stem::kImageNet, .width = 8, .stem_width = 64}, channels);
       model->to(type);
       const at::Tensor features = model->forward(images.to(type).contiguous(format));
       (features * at::cos(at::arange(features.numel(), features.options())).view_as(features)).sum().backward();
@@ -201,7 +201,7 @@ TEST(ResNet, GradientsOfOneAndTwoChannelsAreThoseOfDoubles) {
 
 // "2 x ResNet50 half, 12 M parameters" of the authors' table: v1 of the pair, for L and for ab, and what its blocks add up to.
 TEST(ResNet, HalfWidthPairIsThePublishedOne) {
-  const auto half = ResNetOptions().width(32).stem_width(64).stem(Stem::kImageNet);
+  const auto half = ResNetOptions{.stem = Stem::kImageNet, .width = 32, .stem_width = 64};
   const ResNet l(50, half, 1, 1), ab(50, half, 2, 1);
   EXPECT_EQ(l.feature_dim(), 1024);
   EXPECT_EQ(count(ab) - count(l), 64 * 49);
@@ -222,8 +222,8 @@ TEST(ResNet, HalfWidthPairIsThePublishedOne) {
 
 // What torch gives a layer of its own: U(-b, b), b = 1 / sqrt(fan in); every other weight as without the option.
 TEST(ResNet, TheStemMayBeginAsTheCodeOfDclLeavesIt) {
-  const ResNet usual(18, ResNetOptions().width(8).stem_width(64), 3, 1);
-  const ResNet dcl(18, ResNetOptions().width(8).stem_width(64).stem_weights(StemWeights::kUniform), 3, 1);
+  const ResNet usual(18, ResNetOptions{.width = 8, .stem_width = 64}, 3, 1);
+  const ResNet dcl(18, ResNetOptions{.width = 8, .stem_width = 64, .stem_weights = StemWeights::kUniform}, 3, 1);
   const double bound = 1 / std::sqrt(27.0);
   for (const auto& item : usual.named_parameters()) {
     const at::Tensor theirs = dcl.named_parameters()[item.key()].detach();
@@ -242,18 +242,18 @@ TEST(ResNet, StemWidthIsWrittenWhereItIsSet) {
   const auto section = [](const char* yaml) { return read_encoder(parse_yaml(yaml, "r.yaml")).section; };
   EXPECT_EQ(section("{name: resnet18, width: 8}").find("stem_width"), nullptr);
   EXPECT_EQ(section("{name: resnet18, width: 8, stem_width: 16}").find("stem_width")->text(), "16");
-  EXPECT_THROW(ResNet(18, ResNetOptions().width(8).stem_width(12), 3, 1), Error);
+  EXPECT_THROW(ResNet(18, ResNetOptions{.width = 8, .stem_width = 12}, 3, 1), Error);
 }
 
 TEST(ResNet, TanhGivesSignedFeatures) {
   const at::Tensor images = at::sin(at::arange(4 * 3 * 16 * 16, at::kFloat)).view({4, 3, 16, 16});
-  ResNet relu(18, ResNetOptions().width(8), 3, 1), tanh(18, ResNetOptions().width(8).activation(Activation::kTanh), 3, 1);
+  ResNet relu(18, ResNetOptions{.width = 8}, 3, 1), tanh(18, ResNetOptions{.width = 8, .activation = Activation::kTanh}, 3, 1);
   EXPECT_GE(relu.forward(images).min().item<float>(), 0);
   EXPECT_LT(tanh.forward(images).min().item<float>(), 0);
 }
 
 TEST(ResNet, ChannelsLastStaysSo) {
-  ResNet model(18, ResNetOptions().width(8), 3, 1);
+  ResNet model(18, ResNetOptions{.width = 8}, 3, 1);
   const at::Tensor images = at::zeros({2, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_TRUE(model.map(images, 4).is_contiguous(at::MemoryFormat::ChannelsLast));
 }

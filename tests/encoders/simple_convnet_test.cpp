@@ -21,8 +21,8 @@ TEST(SimpleConvNet, ParameterCountsAreThePublishedOnes) {
   const int64_t classifier = 128 * 10 + 10;
   EXPECT_EQ(count({}), 529920);
   EXPECT_EQ(count({}) + classifier, 531210);
-  EXPECT_EQ(count(SimpleConvNetOptions().kernel(ConvNetKernel::k1)) + classifier, 12810);
-  EXPECT_EQ(count(SimpleConvNetOptions().stride(2)), 529920);
+  EXPECT_EQ(count(SimpleConvNetOptions{.kernel = ConvNetKernel::k1}) + classifier, 12810);
+  EXPECT_EQ(count(SimpleConvNetOptions{.stride = 2}), 529920);
 }
 
 // The network again, in training mode, from its state and the paper's table alone.
@@ -45,7 +45,7 @@ TEST(SimpleConvNet, ForwardIsThePapersTable) {
   for (const auto activation : {Activation::kRelu, Activation::kTanh}) {
     for (const auto kernel : {ConvNetKernel::k7, ConvNetKernel::k1}) {
       for (const auto& [stem, stride] : {std::pair<int64_t, int64_t>{1, 1}, {1, 2}, {2, 3}}) {
-        const auto options = SimpleConvNetOptions().activation(activation).kernel(kernel).stem_stride(stem).stride(stride);
+        const auto options = SimpleConvNetOptions{.activation = activation, .kernel = kernel, .stem_stride = stem, .stride = stride};
         const auto model = make_simple_convnet(options, 3, 1);
         const at::Tensor expected = reference(*model, images, stem, stride, activation == Activation::kTanh);
         EXPECT_TRUE(at::allclose(model->forward(images), expected, 1e-3, 1e-4)) << stride;
@@ -56,7 +56,7 @@ TEST(SimpleConvNet, ForwardIsThePapersTable) {
 }
 
 TEST(SimpleConvNet, KernelOneSeesNoShape) {
-  const auto model = make_simple_convnet(SimpleConvNetOptions().kernel(ConvNetKernel::k1), 3, 1);
+  const auto model = make_simple_convnet(SimpleConvNetOptions{.kernel = ConvNetKernel::k1}, 3, 1);
   const auto wide = make_simple_convnet({}, 3, 1);
   model->eval();
   wide->eval();
@@ -69,8 +69,8 @@ TEST(SimpleConvNet, KernelOneSeesNoShape) {
 TEST(SimpleConvNet, GreyImagesAndRanges) {
   EXPECT_EQ(make_simple_convnet({}, 1, 1)->forward(at::ones({2, 1, 28, 28})).size(1), 128);
   EXPECT_THROW(make_simple_convnet({}, 0, 1), Error);
-  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions().stride(4), 3, 1), Error);
-  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions().stem_stride(3), 3, 1), Error);
+  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions{.stride = 4}, 3, 1), Error);
+  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions{.stem_stride = 3}, 3, 1), Error);
 }
 
 }  // namespace simple_convnet_test

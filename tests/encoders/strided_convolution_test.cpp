@@ -65,8 +65,8 @@ int blocks_overrun(Encoder& encoder, const at::Tensor& x) {
 // the threads; with one thread, on images of 64 pixels and more.
 TEST(StridedConvolution, GradientsStayWithinTheirMemory) {
   const OneThread one_thread;
-  ResNet narrow(18, ResNetOptions().width(8), 3, 1);
-  const auto pointwise = make_simple_convnet(SimpleConvNetOptions().kernel(ConvNetKernel::k1).stem_stride(2), 3, 1);
+  ResNet narrow(18, ResNetOptions{.width = 8}, 3, 1);
+  const auto pointwise = make_simple_convnet(SimpleConvNetOptions{.kernel = ConvNetKernel::k1, .stem_stride = 2}, 3, 1);
   EXPECT_EQ(blocks_overrun(narrow, images(2, 3, 64)), 0);
   EXPECT_EQ(blocks_overrun(*pointwise, images(4, 3, 128)), 0);
   EXPECT_EQ(blocks_overrun(*pointwise, images(4, 3, 32)), 0);

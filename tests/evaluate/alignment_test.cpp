@@ -33,7 +33,7 @@ std::vector<std::pair<int64_t, int64_t>> often(const std::vector<std::pair<int64
 }
 
 AlignedChoice chosen(const std::string& yaml) {
-  return GroupsOptions::table().read(parse_yaml("{aligned: " + yaml + "}", "run.yaml"), "groups").aligned();
+  return options_from<GroupsOptions>(parse_yaml("{aligned: " + yaml + "}", "run.yaml"), "groups").aligned;
 }
 
 Alignment decided(const Dataset& train, const std::string& yaml) { return decide_alignment(train, {&train}, chosen(yaml)); }
@@ -177,7 +177,7 @@ TEST(Alignment, RefusesNamesThatAreNotKnownAndFormsThatAreNone) {
 
 TEST(Alignment, AsAnOptionIsWrittenAsItWasRead) {
   for (const char* yaml : {"auto", "majority", "label", "none", "{cat: red, dog: [blue, green]}"}) {
-    const Config written = GroupsOptions::table().write(GroupsOptions().aligned(chosen(yaml)));
+    const Config written = config_of(GroupsOptions{.aligned = chosen(yaml)});
     EXPECT_EQ(*written.find("aligned"), parse_yaml(yaml, "")) << yaml;
   }
 }

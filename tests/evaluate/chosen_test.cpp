@@ -26,10 +26,10 @@ ChosenProtocol asked(const std::string& name, const std::string& yaml) {
 TEST(ChosenProtocol, RequestedOptionsReplaceThoseOfTheRecipe) {
   const ChosenProtocols recipe = read("{knn: {k: 5, temperature: 0.2}}");
   const ChosenProtocol both = asked("knn", "{k: 3, examples: 0}").over(recipe.of("knn"));
-  EXPECT_EQ(*both.as<KnnOptions>().k(), 3);
-  EXPECT_EQ(*both.as<KnnOptions>().temperature(), 0.2);
+  EXPECT_EQ(*both.as<KnnOptions>().k, 3);
+  EXPECT_EQ(*both.as<KnnOptions>().temperature, 0.2);
   EXPECT_EQ(both.section.to_json().dump(), R"({"k":3,"temperature":0.2,"examples":0})");
-  EXPECT_EQ(*recipe.of("knn").as<KnnOptions>().k(), 5);
+  EXPECT_EQ(*recipe.of("knn").as<KnnOptions>().k, 5);
 }
 
 TEST(ChosenProtocol, OptionsTogetherAreCheckedTogether) {
@@ -40,16 +40,16 @@ TEST(ChosenProtocol, OptionsTogetherAreCheckedTogether) {
 
 TEST(ChosenProtocols, AnAliasNamesTheSameProtocolAndStaysAsWritten) {
   const ChosenProtocols recipe = read("{linear: {epochs: 3}, knn: {}}");
-  EXPECT_EQ(recipe.of("linear_dcl").as<LinearDclOptions>().epochs(), 3);
+  EXPECT_EQ(recipe.of("linear_dcl").as<LinearDclOptions>().epochs, 3);
   EXPECT_EQ(recipe.of("linear").entry->name, "linear_dcl");
   EXPECT_EQ(recipe.section().to_json().dump(), R"({"linear":{"epochs":3},"knn":{}})");
   EXPECT_EQ(asked("linear", "{}").over(recipe.of("linear")).name, "linear");
-  EXPECT_EQ(read("{linear: {epochs: 3}, linear_dcl: {epochs: 4}}").of("linear").as<LinearDclOptions>().epochs(), 4);
+  EXPECT_EQ(read("{linear: {epochs: 3}, linear_dcl: {epochs: 4}}").of("linear").as<LinearDclOptions>().epochs, 4);
 }
 
 TEST(ChosenProtocols, OneThatIsNotWrittenHasItsDefaults) {
   const ChosenProtocol knn = ChosenProtocols().of("knn");
-  EXPECT_EQ(knn.as<KnnOptions>().examples(), KnnOptions().examples());
+  EXPECT_EQ(knn.as<KnnOptions>().examples, KnnOptions().examples);
   EXPECT_TRUE(knn.section.entries().empty());
   EXPECT_EQ(usage_error_of([] { ChosenProtocols().of("kn"); }), "unknown protocol 'kn'; did you mean 'knn'?");
 }
@@ -65,10 +65,10 @@ TEST(ChosenProtocols, MistakesNameTheirPlace) {
 }
 
 TEST(LinearProbe, KnowsWhetherItsViewsAreWritten) {
-  EXPECT_FALSE(asked("linear_dcl", "{}").as<LinearDclOptions>().gives_views());
-  EXPECT_FALSE(asked("linear_supcon", "{epochs: 3}").as<LinearSupconOptions>().gives_views());
-  EXPECT_TRUE(asked("linear_dcl", "{views: train}").as<LinearDclOptions>().gives_views());
-  EXPECT_TRUE(asked("linear_supcon", "{views: crop_flip}").as<LinearSupconOptions>().gives_views());
+  EXPECT_FALSE(asked("linear_dcl", "{}").as<LinearDclOptions>().given_views);
+  EXPECT_FALSE(asked("linear_supcon", "{epochs: 3}").as<LinearSupconOptions>().given_views);
+  EXPECT_TRUE(asked("linear_dcl", "{views: train}").as<LinearDclOptions>().given_views);
+  EXPECT_TRUE(asked("linear_supcon", "{views: crop_flip}").as<LinearSupconOptions>().given_views);
 }
 
 // Without an encoder the default views of images give way to stored features.

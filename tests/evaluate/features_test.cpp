@@ -17,7 +17,7 @@ Features extract(ToyEncoder& encoder, std::shared_ptr<const Dataset> dataset, co
   return extract_features(encoder, dataset, eval_views(ChosenViews(), dataset->info()), extract_options, Progress::silent());
 }
 
-ExtractOptions batches_of(int64_t size) { return ExtractOptions().batch_size(size).workers(0); }
+ExtractOptions batches_of(int64_t size) { return ExtractOptions{.batch_size = size, .workers = 0}; }
 
 TEST(ExtractFeatures, ComeInTheDataSetsOrderWithTheirLabels) {
   const auto data = std::make_shared<ToyDataset>(10, 3);
@@ -43,7 +43,7 @@ TEST(ExtractFeatures, AreTheSameBytesForAnyWorkersAndBatchSize) {
   const auto data = std::make_shared<ToyDataset>(37, 3);
   ToyEncoder encoder;
   const at::Tensor expected = extract(encoder, data, batches_of(8)).values;
-  EXPECT_TRUE(at::equal(extract(encoder, data, ExtractOptions().batch_size(8).workers(2)).values, expected));
+  EXPECT_TRUE(at::equal(extract(encoder, data, ExtractOptions{.batch_size = 8, .workers = 2}).values, expected));
   EXPECT_TRUE(at::allclose(extract(encoder, data, batches_of(37)).values, expected, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(extract(encoder, data, batches_of(1)).values, expected, 1e-5, 1e-6));
 }
@@ -55,7 +55,7 @@ TEST(ExtractFeatures, LeaveOutWhatCannotBeReadWhereAsked) {
   data->break_image(5);
   EXPECT_THROW(extract(encoder, data, batches_of(4)), Error);
   for (const int64_t workers : {0, 2}) {
-    const Features features = extract(encoder, data, batches_of(4).workers(workers).on_error(OnError::kSubstitute));
+    const Features features = extract(encoder, data, ExtractOptions{.batch_size = 4, .workers = workers, .on_error = OnError::kSubstitute});
     EXPECT_EQ(features.unreadable, 1);
     EXPECT_EQ(features.indices, (std::vector<int64_t>{0, 1, 2, 3, 4, 6, 7, 8, 9}));
     EXPECT_EQ(features.labels, (std::vector<int64_t>{0, 1, 2, 0, 1, 0, 1, 2, 0}));
@@ -131,7 +131,9 @@ TEST(ExtractFeatures, InBf16AgreeToItsPrecision) {
   ConvolvingEncoder encoder;
   const ViewPipeline views = eval_views(ChosenViews(), data->info());
   const at::Tensor full = extract_features(encoder, data, views, batches_of(4), Progress::silent()).values;
-  const at::Tensor half = extract_features(encoder, data, views, batches_of(4).precision(Precision::kBf16), Progress::silent()).values;
+  const at::Tensor half = extract_features(encoder, data, views,
+                                           ExtractOptions{.batch_size = 4, .workers = 0, .precision = Precision::kBf16}, Progress::silent())
+                              .values;
   EXPECT_EQ(half.scalar_type(), at::kFloat);
   EXPECT_FALSE(at::equal(full, half));
   EXPECT_TRUE(at::allclose(full, half, 2e-2, 2e-2));

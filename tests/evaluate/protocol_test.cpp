@@ -86,7 +86,7 @@ TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
   const auto& entry = find_entry(protocol_registry(), GetParam(), "protocol");
   EXPECT_NO_THROW(entry.read(Config()));
   EXPECT_NE(usage_error_of([&] { entry.read(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
-  EXPECT_FALSE(entry.options.empty());
+  EXPECT_FALSE(entry.options.empty);
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, EveryProtocol,

@@ -26,8 +26,8 @@ class SentenceToy {
       good << "w1 w2 " << small_word(i) << "\n";
       bad << "w9 w8 " << small_word(i) << "\n";
     }
-    SentencesOptions options = SentencesOptions().root(folder_ / "books").vocabulary(folder_ / "vocab.txt");
-    options.lowercase(true);
+    SentencesOptions options{.root = folder_ / "books", .vocabulary = folder_ / "vocab.txt"};
+    options.text.lowercase = true;
     books_ = std::make_shared<Sentences>(options);
     const Config bag = parse_yaml("{name: bag_of_words, features: 6}", "");
     const int64_t words = books_->vocabulary().size();

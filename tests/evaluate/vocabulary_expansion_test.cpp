@@ -68,8 +68,8 @@ const std::vector<std::string> kWords = {"<unk>", "a", "b", "c", "d", "e", "f", 
 constexpr int64_t kNumbers = 4;
 
 std::shared_ptr<Encoder> encoder_of(const std::string& name, int64_t words, uint64_t seed) {
-  if (name == "gru") return make_gru(GruOptions().embedding(kNumbers).features(6), words, seed);
-  return make_bag_of_words(BagOfWordsOptions().features(kNumbers), words, seed);
+  if (name == "gru") return make_gru(GruOptions{.embedding = kNumbers, .features = 6}, words, seed);
+  return make_bag_of_words(BagOfWordsOptions{.features = kNumbers}, words, seed);
 }
 
 std::shared_ptr<Encoder> pair_of(const std::string& name, int64_t words) {

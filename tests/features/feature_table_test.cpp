@@ -20,7 +20,7 @@ class Table : public testing::Test {
   Table() { write_ramp(folder_ / "z.npy", 3); }
   void write(const std::string& name, const std::string& text) { write_text(folder_ / name, text); }
   FeatureTable open(const std::string& csv = "") {
-    return open_feature_table(FeatureTableFiles().vectors(folder_ / "z.npy").csv(csv.empty() ? "" : folder_ / csv));
+    return open_feature_table(FeatureTableFiles{.vectors = folder_ / "z.npy", .csv = csv.empty() ? "" : folder_ / csv});
   }
   TemporaryFolder folder_;
 };
@@ -113,10 +113,10 @@ TEST_F(Table, RowsThatRepeatOthersAreLeftOutOfAJoin) {
   EXPECT_THAT(table.rows.labels, ElementsAre(1, 2, 0));
   EXPECT_THAT(table.remarks, testing::Contains("1 row repeats an earlier one and is left out, it is in line 4"));
   write("d.csv", "path,label\na,ant\nb,bee\na,ant\n");
-  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles().vectors(folder_ / "y.npy").csv(folder_ / "d.csv")); }),
+  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles{.vectors = folder_ / "y.npy", .csv = folder_ / "d.csv"}); }),
               HasSubstr("y.npy"));
   write_ramp(folder_ / "y.npy", 3);
-  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles().vectors(folder_ / "y.npy").csv(folder_ / "d.csv")); }),
+  EXPECT_THAT(data_error_of([&] { open_feature_table(FeatureTableFiles{.vectors = folder_ / "y.npy", .csv = folder_ / "d.csv"}); }),
               HasSubstr("line 4: 'a' is given twice, first in line 2"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(Table, LabelsOfTwoFilesThatDisagreeAreRefused) {
   EXPECT_THAT(data_error_of([&] { open("c.csv"); }), AllOf(HasSubstr("c.csv: 1 of 3 labels are not those of "),
                                                            HasSubstr("the first of 'b': 'cow' and 'bee'"), HasSubstr("--label")));
   const auto chosen =
-      open_feature_table(FeatureTableFiles().vectors(folder_ / "z.npy").csv(folder_ / "c.csv"), TableRowOptions().label("other"));
+      open_feature_table(FeatureTableFiles{.vectors = folder_ / "z.npy", .csv = folder_ / "c.csv"}, TableRowOptions{.label = "other"});
   EXPECT_THAT(chosen.rows.labels, ElementsAre(1, 0, 1));
   write("c.csv", "path,label\na,1\nb,0\nc,0\n");
   EXPECT_THAT(open("c.csv").rows.labels, ElementsAre(0, 0, 1));

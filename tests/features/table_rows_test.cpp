@@ -63,7 +63,8 @@ TEST_F(Rows, IntegersAreOrderedAsNumbersAndMinusOneIsUnknown) {
 }
 
 TEST_F(Rows, IntegersThatAreNotAsTheyArePrintedAreNames) {
-  const TableRows rows = read("label,bias,age\n01,3,030\n1,03,4\n2,-1,5\n", TableRowOptions().biases({{"bias", "age"}}).numeric({"age"}));
+  const TableRows rows =
+      read("label,bias,age\n01,3,030\n1,03,4\n2,-1,5\n", TableRowOptions{.biases = {{"bias", "age"}}, .numeric = {"age"}});
   EXPECT_THAT(rows.classes, ElementsAre("01", "1", "2"));
   EXPECT_THAT(rows.columns[0].names, ElementsAre("03", "3"));
   EXPECT_THAT(rows.columns[0].values, ElementsAre(1, 0, kUnknown));
@@ -71,8 +72,8 @@ TEST_F(Rows, IntegersThatAreNotAsTheyArePrintedAreNames) {
 }
 
 TEST_F(Rows, LabelAndBiasColumnsCanBeNamed) {
-  const TableRows rows =
-      read("id,species,water,age\n1,a,x,3.5\n2,b,y,\n", TableRowOptions().label("species").biases({{"age", "water"}}).numeric({"age"}));
+  const TableRows rows = read("id,species,water,age\n1,a,x,3.5\n2,b,y,\n",
+                              TableRowOptions{.label = "species", .biases = {{"age", "water"}}, .numeric = {"age"}});
   EXPECT_EQ(rows.name_column, "id");
   EXPECT_THAT(rows.classes, ElementsAre("a", "b"));
   EXPECT_THAT(rows.biases, ElementsAre(1u, 0u));
@@ -113,21 +114,21 @@ TEST_F(Rows, AnUnknownSplitIsRejectedWithTheNearest) {
 
 TEST_F(Rows, ColumnsThatAreAskedForMustBeThere) {
   EXPECT_THAT(usage_message("path,labl\na,0\n"), AllOf(HasSubstr("no column 'label'"), HasSubstr("did you mean 'labl'")));
-  EXPECT_THAT(usage_message("label,colour\na,0\n", TableRowOptions().biases({{"color"}})), HasSubstr("did you mean 'colour'"));
-  EXPECT_THAT(usage_message("label\na\n", TableRowOptions().numeric({"age"})), HasSubstr("no column 'age' for --numeric"));
-  EXPECT_THAT(usage_message("label\na\n", TableRowOptions().biases({{"label"}})), HasSubstr("cannot be the bias"));
-  EXPECT_THAT(usage_message("label,split\na,train\n", TableRowOptions().biases({{"split"}})), HasSubstr("role of its own"));
-  EXPECT_THAT(usage_message("label,b\na,0\n", TableRowOptions().biases({{"b", "b"}})), HasSubstr("twice"));
+  EXPECT_THAT(usage_message("label,colour\na,0\n", TableRowOptions{.biases = {{"color"}}}), HasSubstr("did you mean 'colour'"));
+  EXPECT_THAT(usage_message("label\na\n", TableRowOptions{.numeric = {"age"}}), HasSubstr("no column 'age' for --numeric"));
+  EXPECT_THAT(usage_message("label\na\n", TableRowOptions{.biases = {{"label"}}}), HasSubstr("cannot be the bias"));
+  EXPECT_THAT(usage_message("label,split\na,train\n", TableRowOptions{.biases = {{"split"}}}), HasSubstr("role of its own"));
+  EXPECT_THAT(usage_message("label,b\na,0\n", TableRowOptions{.biases = {{"b", "b"}}}), HasSubstr("twice"));
   EXPECT_THAT(data_message("label,b,b\na,0,0\n"), HasSubstr("'b' is given twice"));
 }
 
 TEST_F(Rows, OnlyBiasColumnsCanBeNumeric) {
   const std::string csv = "label,bias,age,ages\na,x,3,1\n";
   const std::string why = "--numeric age: it is not a bias column, and only those are used; add it to --bias, or leave it out";
-  EXPECT_THAT(usage_message(csv, TableRowOptions().numeric({"age"})), EndsWith(why + "; known: bias"));
-  EXPECT_THAT(usage_message(csv, TableRowOptions().biases({{"ages"}}).numeric({"age"})), EndsWith(why + "; did you mean 'ages'?"));
-  EXPECT_THAT(usage_message("label,age\na,3\n", TableRowOptions().numeric({"age"})), EndsWith(why));
-  EXPECT_TRUE(read(csv, TableRowOptions().biases({{"age", "bias"}}).numeric({"age"})).columns[1].numeric);
+  EXPECT_THAT(usage_message(csv, TableRowOptions{.numeric = {"age"}}), EndsWith(why + "; known: bias"));
+  EXPECT_THAT(usage_message(csv, TableRowOptions{.biases = {{"ages"}}, .numeric = {"age"}}), EndsWith(why + "; did you mean 'ages'?"));
+  EXPECT_THAT(usage_message("label,age\na,3\n", TableRowOptions{.numeric = {"age"}}), EndsWith(why));
+  EXPECT_TRUE(read(csv, TableRowOptions{.biases = {{"age", "bias"}}, .numeric = {"age"}}).columns[1].numeric);
 }
 
 TEST_F(Rows, AColumnOfSignsThatIsNoBiasHasTwoNames) {
@@ -144,7 +145,7 @@ TEST_F(Rows, WordsOfMissingValuesAreUnknownAndSaid) {
 }
 
 TEST_F(Rows, WhatIsReadOtherwiseThanItIsWrittenIsSaid) {
-  const TableRows rows = read("label,bias,age,\n1.0,3.5,1,\n2,255,2,\n,,,\n1,2,3,\n", TableRowOptions().biases({{"bias"}}));
+  const TableRows rows = read("label,bias,age,\n1.0,3.5,1,\n2,255,2,\n,,,\n1,2,3,\n", TableRowOptions{.biases = {{"bias"}}});
   EXPECT_THAT(rows.classes, ElementsAre("1", "2"));
   EXPECT_THAT(rows.labels, ElementsAre(0, 1, 0));
   EXPECT_THAT(rows.remarks, ElementsAre("1 row without values is left out, the first in line 4",
@@ -155,10 +156,10 @@ TEST_F(Rows, WhatIsReadOtherwiseThanItIsWrittenIsSaid) {
 }
 
 TEST_F(Rows, NumericFieldsAndSignsAreChecked) {
-  const TableRowOptions age = TableRowOptions().numeric({"age"});
+  const TableRowOptions age{.numeric = {"age"}};
   EXPECT_THAT(data_message("label,age\na,3\nb,old\n", age), HasSubstr("line 3: numeric column 'age': 'old'"));
   EXPECT_THAT(data_message("label,age\na,inf\n", age), HasSubstr("line 2"));
-  const TableRowOptions smiling = TableRowOptions().biases({{"smiling"}});
+  const TableRowOptions smiling{.biases = {{"smiling"}}};
   EXPECT_THAT(data_message("label,smiling\na,1\nb,-1\n", smiling), HasSubstr("line 3: column 'smiling' has only -1 and 1"));
   EXPECT_THAT(data_message("label,bias\n"), HasSubstr("no rows"));
   EXPECT_THAT(data_message("label,bias\ra,0\rb,1\r"), HasSubstr("its lines end with CR alone"));

@@ -22,7 +22,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 FixResult fixed(const FeatureTable& table, FixMethod method = FixMethod::kAuto) {
-  return fix(table, FixOptions().method(method), Progress::silent());
+  return fix(table, FixOptions{.method = method}, Progress::silent());
 }
 
 double metric(const FixedEvaluation& evaluation, const std::string& name) { return evaluation.groups.metrics.at("test." + name); }
@@ -196,7 +196,7 @@ TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
                        i % 2 == 0 ? "left" : "right", random.uniform(20, 70), enum_name(plain.rows.splits[row]));
   }
   std::ofstream(made.csv()) << csv;
-  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera", "age"}}).numeric({"age"}));
+  const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera", "age"}}, .numeric = {"age"}});
   const FixResult result = fixed(table, FixMethod::kEraseBalanced);
   EXPECT_EQ(result.after.layer.rank(), 2 + 1 + 1);
   EXPECT_THAT(result.notes, testing::Contains(HasSubstr("12 of 600 training rows have no bias label")));
@@ -216,7 +216,7 @@ TEST(Fix, AutoCorrectsBesideAColumnThatIsIndependent) {
                        enum_name(plain.rows.splits[row]));
   }
   std::ofstream(made.csv()) << csv;
-  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera"}}));
+  const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera"}}});
   const FixResult result = fixed(table);
   EXPECT_TRUE(result.changed);
   const FixedEvaluations found = evaluated(table, result);
@@ -235,7 +235,7 @@ TEST(Fix, AnUnknownLabelElsewhereLeavesTheBalanceAsItIs) {
     csv += fmt::format("{},{},{}\n", y, b, camera);
   }
   std::ofstream(made.csv()) << csv;
-  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera"}}));
+  const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera"}}});
   const std::vector<int64_t> places = table.of_split(TableSplit::kTrain);
   const GroupingColumns columns = grouping_columns(table.rows, places);
   ASSERT_EQ(columns.used.size(), 1u);
@@ -275,7 +275,7 @@ class NoisyCopy : public testing::Test {
 };
 
 TEST_F(NoisyCopy, EachColumnIsBalancedByItself) {
-  const FeatureTable table = made_.open(TableRowOptions().biases({{"bias", "copy"}}));
+  const FeatureTable table = made_.open(TableRowOptions{.biases = {{"bias", "copy"}}});
   const std::vector<int64_t> places = table.of_split(TableSplit::kTrain);
   const JointBias bias = joint_bias(table.rows);
   const FitRows rows = fit_rows(StandardRows(table.vectors, places), table.rows, bias, bias_groups(table.rows, bias, places), places);
@@ -299,7 +299,7 @@ TEST_F(NoisyCopy, CostsLittle) {
     result.bias = bias;
     return metric(evaluated(table, result).after, "conflicting_acc");
   };
-  EXPECT_GE(conflicting(TableRowOptions().biases({{"bias", "copy"}})), conflicting(TableRowOptions().biases({{"bias"}})) - 0.02);
+  EXPECT_GE(conflicting(TableRowOptions{.biases = {{"bias", "copy"}}}), conflicting(TableRowOptions{.biases = {{"bias"}}}) - 0.02);
 }
 
 TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
@@ -313,7 +313,7 @@ TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
                        (plain.rows.labels[row] == 0) == goes_along ? "left" : "right");
   }
   std::ofstream(made.csv()) << csv;
-  const FixResult result = fixed(made.open(TableRowOptions().biases({{"bias", "side"}})));
+  const FixResult result = fixed(made.open(TableRowOptions{.biases = {{"bias", "side"}}}));
   EXPECT_EQ(result.bias.name, "bias, side");
   EXPECT_THAT(result.bias.names, testing::Contains(HasSubstr(", left")));
 }
@@ -324,10 +324,10 @@ TEST(Fix, AColumnOfMeasuredNumbersAsksForNumeric) {
   Random random({.domain = RngDomain::kTest, .seed = 5});
   for (int64_t i = 0; i < 300; ++i) csv += fmt::format("{},{}\n", i % 3, random.uniform(20, 70));
   std::ofstream(made.csv()) << csv;
-  const TableRowOptions age = TableRowOptions().biases({{"age"}});
+  const TableRowOptions age{.biases = {{"age"}}};
   EXPECT_THAT(usage_error_of([&] { fixed(made.open(age)); }),
               HasSubstr("has 300 values in 300 training rows; if they are numbers, add --numeric age"));
-  EXPECT_NO_THROW(fixed(made.open(TableRowOptions(age).numeric({"age"})), FixMethod::kBalanced));
+  EXPECT_NO_THROW(fixed(made.open({.biases = {{"age"}}, .numeric = {"age"}}), FixMethod::kBalanced));
 }
 
 TEST(Fix, WithoutEvaluatedRowsFoldsGiveTheAccuracies) {

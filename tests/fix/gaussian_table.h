@@ -50,7 +50,7 @@ class GaussianTable {
   std::string vectors() const { return folder_ / "z.npy"; }
   std::string csv() const { return folder_ / "c.csv"; }
   FeatureTable open(const TableRowOptions& options = {}) const {
-    return open_feature_table(FeatureTableFiles().vectors(vectors()).csv(csv()), options);
+    return open_feature_table(FeatureTableFiles{.vectors = vectors(), .csv = csv()}, options);
   }
 
  private:

@@ -22,10 +22,10 @@ class TableDigestTest : public testing::Test {
     csv << "path,label," << bias << ",split,other\np0,ape,red,train,x\np1,bee,blue,train,x\n";
     csv << last.path << "," << last.label << "," << last.bias << "," << last.split << "," << last.other << "\n";
     csv.close();
-    return digest(TableRowOptions().biases(std::vector<std::string>{bias})).rows;
+    return digest(TableRowOptions{.biases = std::vector<std::string>{bias}}).rows;
   }
   TableDigest digest(const TableRowOptions& columns) const {
-    return table_digest(open_feature_table(FeatureTableFiles().vectors(folder_ / "z.npy").csv(folder_ / "c.csv"), columns));
+    return table_digest(open_feature_table(FeatureTableFiles{.vectors = folder_ / "z.npy", .csv = folder_ / "c.csv"}, columns));
   }
   TemporaryFolder folder_;
   std::vector<float> values_ = {1, 2, 3, 4, 5, 6};
@@ -46,7 +46,7 @@ TEST_F(TableDigestTest, OfRowsCoversTheColumnsInUse) {
 TEST_F(TableDigestTest, OfNumbersCoversEachOfThem) {
   const auto of_age = [&](const std::string& last) {
     std::ofstream(folder_ / "c.csv") << "label,age\nape,30\nbee,41.5\nape," + last + "\n";
-    return digest(TableRowOptions().biases(std::vector<std::string>{"age"}).numeric({"age"})).rows;
+    return digest(TableRowOptions{.biases = std::vector<std::string>{"age"}, .numeric = {"age"}}).rows;
   };
   EXPECT_EQ(of_age("50"), of_age("5e1"));
   EXPECT_NE(of_age("50"), of_age("50.25"));

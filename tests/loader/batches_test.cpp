@@ -43,22 +43,22 @@ std::vector<std::vector<int64_t>> epoch_of(SentenceBatches& batches, int64_t epo
 
 TEST(SentenceBatches, AreConsecutiveSentencesOfOneBook) {
   const Made made;
-  SentenceBatches batches(made.sentences, SentenceBatchOptions().batch_size(16).order(BatchOrder::kSequential));
+  SentenceBatches batches(made.sentences, SentenceBatchOptions{.batch_size = 16, .order = BatchOrder::kSequential});
   EXPECT_EQ(batches.batches_per_epoch(), 3 * 2);  // 40 = 16 + 16 + 8
   const auto all = epoch_of(batches, 0);
   for (size_t k = 0; k < all.size(); ++k) {
     const int64_t first = static_cast<int64_t>(k / 2) * 40 + static_cast<int64_t>(k % 2) * 16;
     for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(all[k][static_cast<size_t>(i)], first + i);
   }
-  SentenceBatches whole(made.sentences, SentenceBatchOptions().batch_size(16).drop_last(false));
+  SentenceBatches whole(made.sentences, SentenceBatchOptions{.batch_size = 16, .drop_last = false});
   EXPECT_EQ(whole.batches_per_epoch(), 3 * 3);
-  SentenceBatches pieces(made.sentences, SentenceBatchOptions().batch_size(19).drop_last(false));
+  SentenceBatches pieces(made.sentences, SentenceBatchOptions{.batch_size = 19, .drop_last = false});
   EXPECT_EQ(pieces.batches_per_epoch(), 3 * 2);  // of 40 = 19 + 19 + 2 the two have no third
 }
 
 TEST(SentenceBatches, AreDrawnFromEpochAndSeed) {
   const Made made;
-  const auto options = SentenceBatchOptions().batch_size(5).seed(3);
+  const auto options = SentenceBatchOptions{.batch_size = 5, .seed = 3};
   SentenceBatches batches(made.sentences, options), again(made.sentences, options);
   const auto first = epoch_of(batches, 0), second = epoch_of(batches, 1);
   EXPECT_NE(first, second);
@@ -69,7 +69,7 @@ TEST(SentenceBatches, AreDrawnFromEpochAndSeed) {
 
 TEST(SentenceBatches, PadWordsAndShareRows) {
   const Made made;
-  const auto options = SentenceBatchOptions().batch_size(7).order(BatchOrder::kSequential);
+  const auto options = SentenceBatchOptions{.batch_size = 7, .order = BatchOrder::kSequential};
   SentenceBatches whole(made.sentences, options);
   whole.start(0);
   const Batch all = *whole.next();
@@ -78,7 +78,7 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
   EXPECT_EQ(words[0].ge(0).sum().item<int64_t>(), 4);
   EXPECT_EQ(words[3].ge(0).sum().item<int64_t>(), 7);
   for (int64_t rank = 0; rank < 2; ++rank) {
-    SentenceBatches part(made.sentences, SentenceBatchOptions(options).rank(rank).ranks(2));
+    SentenceBatches part(made.sentences, {.batch_size = 7, .order = BatchOrder::kSequential, .rank = rank, .ranks = 2});
     part.start(0);
     const Batch* own = part.next();
     EXPECT_EQ(own->ids, all.ids);
@@ -90,13 +90,13 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
 }
 
 TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
-  EXPECT_TRUE(SentenceBatches(Made().sentences, SentenceBatchOptions().batch_size(40)).notes().empty());
+  EXPECT_TRUE(SentenceBatches(Made().sentences, SentenceBatchOptions{.batch_size = 40}).notes().empty());
   const Made made("W1 w2.\n\nW3 w4.\n");
-  const auto whole = SentenceBatchOptions().batch_size(16);
+  const auto whole = SentenceBatchOptions{.batch_size = 16};
   EXPECT_THAT(SentenceBatches(made.sentences, whole).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 16 sentences, and none of their 2 is read: 9.txt; a smaller "
                                    "batch_size or drop_last: false reads them"));
-  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions(whole).drop_last(false)).notes(),
+  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions{.batch_size = 16, .drop_last = false}).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 3 sentences, and none of their 2 is read: 9.txt"));
   EXPECT_EQ(short_books(*made.sentences, 41),
             "4 of 4 books have fewer than 41 sentences, and none of their 122 is read: 0.txt, 1.txt, 2.txt, ...");
@@ -105,7 +105,7 @@ TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
 TEST(SentenceBatches, RefuseBatchesWithoutNeighbours) {
   const Made made;
   const auto refusal = [&](int64_t batch) {
-    return usage_error_of([&] { SentenceBatches(made.sentences, SentenceBatchOptions().batch_size(batch)); });
+    return usage_error_of([&] { SentenceBatches(made.sentences, SentenceBatchOptions{.batch_size = batch}); });
   };
   EXPECT_THAT(refusal(2), testing::HasSubstr("batch_size 2: a sentence needs its neighbours"));
   EXPECT_THAT(refusal(41), testing::HasSubstr("batch_size 41: no book has as many sentences, the longest has 40"));
@@ -117,7 +117,7 @@ constexpr int64_t kAheadImages = 20;  // five batches of four
 
 std::unique_ptr<Loader> loader_of(const std::shared_ptr<FakeDataset>& data, int64_t workers = 0) {
   return std::make_unique<Loader>(data, views("sim32"), std::make_shared<ShuffledSampler>(kAheadImages),
-                                  LoaderOptions().batch_size(4).views(2).seed(5).workers(workers).prefetch(1));
+                                  LoaderOptions{.batch_size = 4, .views = 2, .workers = workers, .prefetch = 1, .seed = 5});
 }
 
 // Writes down what it is asked for.
@@ -182,7 +182,7 @@ TEST(AheadBatches, FailWhereTheSourceDoes) {
   const auto data = std::make_shared<FakeDataset>(kAheadImages);
   data->break_image(9);
   auto loader = std::make_unique<Loader>(data, views("sim32"), std::make_shared<SequentialSampler>(kAheadImages),
-                                         LoaderOptions().batch_size(4).views(2).workers(0));
+                                         LoaderOptions{.batch_size = 4, .views = 2, .workers = 0});
   AheadBatches ahead(std::move(loader), transfer_to(c10::Device(c10::kCPU)));
   ahead.start(0);
   EXPECT_EQ(ahead.next()->number, 0);
@@ -211,7 +211,14 @@ TEST(AheadBatches, RefuseASourceWithAState) {
 constexpr int64_t kImages = 29;  // the last batch of 8 has 5
 
 LoaderOptions options_of(int64_t rank, int64_t ranks, int64_t workers) {
-  return LoaderOptions().batch_size(8).views(2).seed(11).noise(0.3).workers(workers).on_error(OnError::kSubstitute).rank(rank).ranks(ranks);
+  return LoaderOptions{.batch_size = 8,
+                       .views = 2,
+                       .workers = workers,
+                       .seed = 11,
+                       .noise = 0.3,
+                       .on_error = OnError::kSubstitute,
+                       .rank = rank,
+                       .ranks = ranks};
 }
 
 std::unique_ptr<Loader> loader_of(int64_t rank, int64_t ranks, int64_t workers) {
@@ -275,7 +282,7 @@ class Stream {
  public:
   Stream(int64_t workers, int64_t prefetch)
       : loader_(std::make_shared<FakeDataset>(kStreamImages), views("sim32"), std::make_shared<ShuffledSampler>(kStreamImages),
-                LoaderOptions().batch_size(8).views(2).seed(11).noise(0.3).workers(workers).prefetch(prefetch)) {}
+                LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .prefetch = prefetch, .seed = 11, .noise = 0.3}) {}
 
   // Goes on to hash the batches `first` to `last` - 1, counted over the epochs.
   void hash(int64_t first, int64_t last, Sha256& digest) {

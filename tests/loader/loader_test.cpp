@@ -47,15 +47,18 @@ std::vector<Copy> read_epoch(const LoaderOptions& options, int64_t epoch, int64_
   return read_all(loader);
 }
 
-LoaderOptions base_options() { return LoaderOptions().batch_size(8).views(2).seed(11); }
+LoaderOptions base_options() { return LoaderOptions{.batch_size = 8, .views = 2, .seed = 11}; }
 
 TEST(Loader, BytesDoNotDependOnWorkersPrefetchOrCache) {
-  const std::vector<Copy> expected = read_epoch(base_options().workers(0), 3);
+  const std::vector<Copy> expected = read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .workers = 0, .seed = 11}, 3);
   ASSERT_EQ(expected.size(), 7u);
   for (const int64_t workers : {0, 1, 2, 8}) {
     for (const int64_t prefetch : {1, 8}) {
       for (const int64_t cache : {0, 64}) {
-        EXPECT_TRUE(read_epoch(base_options().workers(workers).prefetch(prefetch).cache_megabytes(cache), 3) == expected)
+        EXPECT_TRUE(
+            read_epoch(
+                LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .prefetch = prefetch, .seed = 11, .cache_megabytes = cache},
+                3) == expected)
             << workers << " workers, prefetch " << prefetch << ", cache " << cache;
       }
     }
@@ -74,7 +77,8 @@ TEST(Loader, ViewsLieAsTheyAreAskedFor) {
   EXPECT_TRUE(plain.is_contiguous());
   for (const auto type : {ViewTarget::Type::kFloat32, ViewTarget::Type::kBfloat16}) {
     for (const int64_t workers : {0, 2}) {
-      const at::Tensor asked = first_batch(base_options().workers(workers).order(ViewTarget::Order::kChannelsLast).type(type));
+      const at::Tensor asked = first_batch(LoaderOptions{
+          .batch_size = 8, .views = 2, .workers = workers, .seed = 11, .order = ViewTarget::Order::kChannelsLast, .type = type});
       EXPECT_EQ(asked.sizes(), plain.sizes());
       EXPECT_TRUE(asked[1].is_contiguous(at::MemoryFormat::ChannelsLast));
       EXPECT_TRUE(asked.narrow(1, 2, 3)[0].is_contiguous(at::MemoryFormat::ChannelsLast));
@@ -86,9 +90,9 @@ TEST(Loader, ViewsLieAsTheyAreAskedFor) {
 }
 
 TEST(Loader, AStartInTheMiddleGivesTheRestOfTheEpoch) {
-  const std::vector<Copy> whole = read_epoch(base_options().workers(2), 3);
+  const std::vector<Copy> whole = read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .workers = 2, .seed = 11}, 3);
   for (const int64_t first : {1, 6, 7}) {
-    const std::vector<Copy> rest = read_epoch(base_options().workers(2), 3, first);
+    const std::vector<Copy> rest = read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .workers = 2, .seed = 11}, 3, first);
     EXPECT_TRUE(rest == std::vector<Copy>(whole.begin() + first, whole.end())) << first;
   }
   EXPECT_THROW(read_epoch(base_options(), 3, 8), Error);
@@ -97,7 +101,8 @@ TEST(Loader, AStartInTheMiddleGivesTheRestOfTheEpoch) {
 TEST(Loader, ARestartAbandonsWhatWasUnderWay) {
   const auto data = std::make_shared<FakeDataset>(53);
   for (const int64_t workers : {0, 3}) {
-    Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(53), base_options().workers(workers).prefetch(3));
+    Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(53),
+                  LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .prefetch = 3, .seed = 11});
     const std::vector<Copy> expected = read_epoch(base_options(), 5);
     for (int i = 0; i < 20; ++i) {
       loader.start(i);
@@ -112,7 +117,7 @@ TEST(Loader, ARestartAbandonsWhatWasUnderWay) {
 TEST(Loader, SeedsAndEpochsGiveOtherViewsOfTheSameOrder) {
   const auto data = std::make_shared<FakeDataset>(8);
   const auto pixels = [&](uint64_t seed, int64_t epoch) {
-    Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(8), base_options().seed(seed));
+    Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(8), LoaderOptions{.batch_size = 8, .views = 2, .seed = seed});
     loader.start(epoch);
     return read_all(loader).front().pixels;
   };
@@ -123,7 +128,7 @@ TEST(Loader, SeedsAndEpochsGiveOtherViewsOfTheSameOrder) {
 
 TEST(Loader, EveryImageIsVisitedOnceWithItsOwnLabels) {
   std::set<int64_t> ids;
-  for (const Copy& batch : read_epoch(base_options().workers(3), 0)) {
+  for (const Copy& batch : read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .workers = 3, .seed = 11}, 0)) {
     for (size_t i = 0; i < batch.ids.size(); ++i) {
       ids.insert(batch.ids[i]);
       EXPECT_EQ(batch.labels[i], FakeDataset::label_of(batch.ids[i] - FakeDataset::kFirstId));
@@ -137,7 +142,7 @@ TEST(Loader, EveryImageIsVisitedOnceWithItsOwnLabels) {
 TEST(Loader, RowsAreViewMajorAndNormalised) {
   const auto data = std::make_shared<FakeDataset>(5);
   Loader loader(data, views("{preset: none, normalize: {mean: [0.5], std: [0.5]}}"), std::make_shared<SequentialSampler>(5),
-                LoaderOptions().batch_size(4).views(3).workers(2));
+                LoaderOptions{.batch_size = 4, .views = 3, .workers = 2});
   EXPECT_THAT(loader.image_shape(), ElementsAre(3, 12, 10));
   loader.start(0);
   for (const int64_t rows : {4, 1}) {
@@ -156,13 +161,13 @@ TEST(Loader, RowsAreViewMajorAndNormalised) {
 }
 
 TEST(Loader, TheLastBatchIsKeptOrDropped) {
-  EXPECT_EQ(read_epoch(base_options().drop_last(false), 0).back().ids.size(), 5u);
-  const auto dropped = read_epoch(base_options().drop_last(true).workers(2), 0);
+  EXPECT_EQ(read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .drop_last = false, .seed = 11}, 0).back().ids.size(), 5u);
+  const auto dropped = read_epoch(LoaderOptions{.batch_size = 8, .views = 2, .drop_last = true, .workers = 2, .seed = 11}, 0);
   EXPECT_EQ(dropped.size(), 6u);
   EXPECT_EQ(dropped.back().ids.size(), 8u);
   const auto data = std::make_shared<FakeDataset>(53);
   const auto batches = [&](int64_t size, bool drop) {
-    return Loader(data, views("none"), std::make_shared<SequentialSampler>(53), LoaderOptions().batch_size(size).drop_last(drop))
+    return Loader(data, views("none"), std::make_shared<SequentialSampler>(53), LoaderOptions{.batch_size = size, .drop_last = drop})
         .batches_per_epoch();
   };
   EXPECT_EQ(batches(53, true), 1);
@@ -174,7 +179,8 @@ TEST(Loader, TheLastBatchIsKeptOrDropped) {
 
 TEST(Loader, ABatchStaysValidUntilTheNextCall) {
   const auto data = std::make_shared<FakeDataset>(64);
-  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(64), base_options().workers(4).prefetch(1));
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(64),
+                LoaderOptions{.batch_size = 8, .views = 2, .workers = 4, .prefetch = 1, .seed = 11});
   loader.start(0);
   while (const Batch* batch = loader.next()) {
     const at::Tensor before = batch->images().clone();
@@ -188,7 +194,7 @@ TEST(Loader, ABatchStaysValidUntilTheNextCall) {
 TEST(Loader, RepeatedSamplesGetOtherViews) {
   const auto data = std::make_shared<FakeDataset>(3);
   Loader loader(data, views("sim32"), std::make_shared<WeightedSampler>(std::vector<double>{1, 1, 1}, 12),
-                LoaderOptions().batch_size(12).workers(2));
+                LoaderOptions{.batch_size = 12, .workers = 2});
   loader.start(0);
   const Batch* batch = loader.next();
   std::set<std::pair<int64_t, int64_t>> visits;
@@ -207,7 +213,7 @@ TEST(Loader, TheCacheDecodesOnce) {
     const auto data = std::make_shared<FakeDataset>(20);
     const auto gets_in_two_epochs = [&](int64_t megabytes) {
       Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(20),
-                    base_options().workers(workers).cache_megabytes(megabytes));
+                    LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .seed = 11, .cache_megabytes = megabytes});
       const int64_t before = data->gets();
       for (const int64_t epoch : {0, 1}) {
         loader.start(epoch);
@@ -223,13 +229,15 @@ TEST(Loader, TheCacheDecodesOnce) {
 TEST(Loader, UnknownImageSizeIsTakenFromTheFirstImage) {
   const auto data = std::make_shared<FakeDataset>(4);
   data->hide_size();
-  const Loader loader(data, views("{steps: [{resize: {size: 6}}]}"), std::make_shared<SequentialSampler>(4), LoaderOptions().batch_size(2));
+  const Loader loader(data, views("{steps: [{resize: {size: 6}}]}"), std::make_shared<SequentialSampler>(4),
+                      LoaderOptions{.batch_size = 2});
   EXPECT_THAT(loader.image_shape(), ElementsAre(3, 7, 6));
 }
 
 TEST(Loader, TimeWaitedGrows) {
   const auto data = std::make_shared<FakeDataset>(16);
-  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(16), base_options().workers(0));
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(16),
+                LoaderOptions{.batch_size = 8, .views = 2, .workers = 0, .seed = 11});
   EXPECT_EQ(loader.seconds_waited(), 0);
   loader.start(0);
   loader.next();
@@ -242,21 +250,21 @@ TEST(Loader, OptionsOutOfRangeAreRefused) {
   };
   const auto expect_refused = [&](const LoaderOptions& options) { usage_error_of([&] { make(options); }); };
   EXPECT_NO_THROW(make(LoaderOptions()));
-  expect_refused(LoaderOptions().batch_size(0));
-  expect_refused(LoaderOptions().views(0));
-  expect_refused(LoaderOptions().views(70000));
-  expect_refused(LoaderOptions().workers(-1));
-  expect_refused(LoaderOptions().prefetch(0));
-  expect_refused(LoaderOptions().prefetch(1025));
-  expect_refused(LoaderOptions().workers(1025));
-  expect_refused(LoaderOptions().cache_megabytes(-1));
-  expect_refused(LoaderOptions().noise(0.1));  // one view
-  expect_refused(LoaderOptions().views(2).noise(1.1));
+  expect_refused(LoaderOptions{.batch_size = 0});
+  expect_refused(LoaderOptions{.views = 0});
+  expect_refused(LoaderOptions{.views = 70000});
+  expect_refused(LoaderOptions{.workers = -1});
+  expect_refused(LoaderOptions{.prefetch = 0});
+  expect_refused(LoaderOptions{.prefetch = 1025});
+  expect_refused(LoaderOptions{.workers = 1025});
+  expect_refused(LoaderOptions{.cache_megabytes = -1});
+  expect_refused(LoaderOptions{.noise = 0.1});  // one view
+  expect_refused(LoaderOptions{.views = 2, .noise = 1.1});
 }
 
 // Failures surface for the batch they belong to, and nothing hangs.
 
-LoaderOptions with_workers(int64_t workers) { return LoaderOptions().batch_size(4).views(2).workers(workers).prefetch(2); }
+LoaderOptions with_workers(int64_t workers) { return LoaderOptions{.batch_size = 4, .views = 2, .workers = workers, .prefetch = 2}; }
 
 class LoaderFailure : public testing::TestWithParam<int64_t> {};
 

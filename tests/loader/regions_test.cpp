@@ -71,8 +71,9 @@ class Regions : public testing::Test {
   std::vector<ImageFile> files_;
 };
 
-LoaderOptions options(int64_t views, int64_t cache) {
-  return LoaderOptions().batch_size(4).seed(7).views(views).noise(views > 1 ? 0.3 : 0).cache_megabytes(cache);
+LoaderOptions options(int64_t views, int64_t cache, Decode decode = Decode::kExact) {
+  return LoaderOptions{
+      .batch_size = 4, .views = views, .seed = 7, .noise = views > 1 ? 0.3 : 0, .decode = decode, .cache_megabytes = cache};
 }
 
 struct Epochs {
@@ -115,7 +116,13 @@ TEST_F(Regions, GiveTheBytesOfWholeImages) {
       const auto whole = data();
       whole->give_whole_images();
       const std::string expected = run(whole, pipeline, options(count, 0)).pixels;
-      for (const int64_t cache : {0, 1}) EXPECT_EQ(run(data(), pipeline, options(count, cache).workers(2)).pixels, expected) << pipeline;
+      for (const int64_t cache : {0, 1})
+        EXPECT_EQ(run(data(), pipeline,
+                      LoaderOptions{
+                          .batch_size = 4, .views = count, .workers = 2, .seed = 7, .noise = count > 1 ? 0.3 : 0, .cache_megabytes = cache})
+                      .pixels,
+                  expected)
+            << pipeline;
     }
   }
 }
@@ -139,21 +146,32 @@ TEST_F(Regions, DamageBelowWhatIsNeededIsPassedOverWithOrWithoutACache) {
     fixture::write(path(i), bytes);
   }
   for (const OnError on_error : {OnError::kStop, OnError::kSubstitute}) {
-    const Epochs expected = run(data(), kCrops, options(2, 0).on_error(on_error));
+    const Epochs expected = run(
+        data(), kCrops, LoaderOptions{.batch_size = 4, .views = 2, .seed = 7, .noise = 0.3, .on_error = on_error, .cache_megabytes = 0});
     if (on_error == OnError::kStop) {
       EXPECT_GT(expected.failures, 0);
       EXPECT_LT(expected.failures, 2 * kImages / 4);
     }
     for (const int64_t cache : {0, 1, 1000}) {
       for (const int64_t workers : {0, 1, 2}) {
-        EXPECT_EQ(run(data(), kCrops, options(2, cache).on_error(on_error).workers(workers)).pixels, expected.pixels) << cache;
+        EXPECT_EQ(run(data(), kCrops,
+                      LoaderOptions{.batch_size = 4,
+                                    .views = 2,
+                                    .workers = workers,
+                                    .seed = 7,
+                                    .noise = 0.3,
+                                    .on_error = on_error,
+                                    .cache_megabytes = cache})
+                      .pixels,
+                  expected.pixels)
+            << cache;
       }
     }
   }
 }
 
 TEST_F(Regions, ScaledGiveOtherPixelsCloseToTheExactOnesAndTheSameKeys) {
-  const Epochs exact = run(data(), kCrops, options(2, 0)), scaled = run(data(), kCrops, options(2, 0).decode(Decode::kScaled));
+  const Epochs exact = run(data(), kCrops, options(2, 0)), scaled = run(data(), kCrops, options(2, 0, Decode::kScaled));
   EXPECT_NE(scaled.pixels, exact.pixels);
   EXPECT_EQ(scaled.keys, exact.keys);
   ASSERT_EQ(scaled.values.size(), exact.values.size());
@@ -163,15 +181,18 @@ TEST_F(Regions, ScaledGiveOtherPixelsCloseToTheExactOnesAndTheSameKeys) {
 }
 
 TEST_F(Regions, ScaledAreTheSameForAnyWorkersCacheAndStart) {
-  const auto scaled = options(2, 0).decode(Decode::kScaled);
+  const auto scaled = options(2, 0, Decode::kScaled);
   const std::string expected = run(data(), kCrops, scaled).pixels;
   for (const int64_t workers : {0, 1, 2}) {
     for (const int64_t cache : {0, 1, 1000}) {
-      EXPECT_EQ(run(data(), kCrops, LoaderOptions(scaled).workers(workers).cache_megabytes(cache)).pixels, expected) << workers << cache;
+      LoaderOptions other = scaled;
+      other.workers = workers;
+      other.cache_megabytes = cache;
+      EXPECT_EQ(run(data(), kCrops, other).pixels, expected) << workers << cache;
     }
   }
   Loader from_the_start(data(), views(kCrops), std::make_shared<ShuffledSampler>(kImages), scaled);
-  Loader resumed(data(), views(kCrops), std::make_shared<ShuffledSampler>(kImages), LoaderOptions(scaled).cache_megabytes(1000));
+  Loader resumed(data(), views(kCrops), std::make_shared<ShuffledSampler>(kImages), options(2, 1000, Decode::kScaled));
   from_the_start.start(1);
   for (int i = 0; i < 3; ++i) from_the_start.next();
   resumed.start(1, 3);
@@ -182,16 +203,16 @@ TEST_F(Regions, ScaledAreTheSameForAnyWorkersCacheAndStart) {
 TEST_F(Regions, ScaledReadFewerPixels) {
   const auto exact = data(), scaled = data();
   run(exact, kCrops, options(2, 0));
-  run(scaled, kCrops, options(2, 0).decode(Decode::kScaled));
+  run(scaled, kCrops, options(2, 0, Decode::kScaled));
   EXPECT_LT(scaled->pixels() - kHeight * kWidth, (exact->pixels() - kHeight * kWidth) / 4);  // but for the shape's
 }
 
 TEST_F(Regions, OfPngFilesAndOtherPipelinesAreTheSameScaled) {
   const std::string other = "{steps: [{resize: {size: [9, 9]}}, {random_resized_crop: {size: 8}}]}";
-  EXPECT_EQ(run(data(), other, options(2, 1).decode(Decode::kScaled)).pixels, run(data(), other, options(2, 0)).pixels);
+  EXPECT_EQ(run(data(), other, options(2, 1, Decode::kScaled)).pixels, run(data(), other, options(2, 0)).pixels);
   for (int64_t i = 0; i < kImages; ++i) fixture::write(path(i), encode_png(wavy(i)));
   const auto kept = data();
-  EXPECT_EQ(run(kept, kCrops, options(2, 1000).decode(Decode::kScaled)).pixels, run(data(), kCrops, options(2, 0)).pixels);
+  EXPECT_EQ(run(kept, kCrops, options(2, 1000, Decode::kScaled)).pixels, run(data(), kCrops, options(2, 0)).pixels);
   EXPECT_EQ(kept->pixels(), kImages * kHeight * kWidth);  // kept all the same
 }
 
@@ -202,7 +223,8 @@ TEST_F(Regions, OfATruncatedFileEndInTheSameErrorExactAndScaled) {
   std::set<std::string> messages;
   for (const Decode decode : {Decode::kExact, Decode::kScaled}) {
     for (const int64_t cache : {0, 1000}) {
-      Loader loader(data(), views(kCrops), std::make_shared<SequentialSampler>(kImages), options(1, cache).batch_size(1).decode(decode));
+      Loader loader(data(), views(kCrops), std::make_shared<SequentialSampler>(kImages),
+                    LoaderOptions{.batch_size = 1, .views = 1, .seed = 7, .noise = 0, .decode = decode, .cache_megabytes = cache});
       loader.start(0);
       for (int i = 0; i < 5; ++i) loader.next();
       messages.insert(data_error_of([&] { loader.next(); }));

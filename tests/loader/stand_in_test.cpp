@@ -23,7 +23,7 @@ using testing::Pair;
 
 const char* const kIdentity = "{preset: none, normalize: {mean: [0], std: [1]}}";
 
-LoaderOptions substituting() { return LoaderOptions().batch_size(8).seed(5).on_error(OnError::kSubstitute); }
+LoaderOptions substituting() { return LoaderOptions{.batch_size = 8, .seed = 5, .on_error = OnError::kSubstitute}; }
 
 std::shared_ptr<FakeDataset> data_with_broken(int64_t size, const std::vector<int64_t>& broken) {
   const auto data = std::make_shared<FakeDataset>(size);
@@ -67,7 +67,8 @@ TEST(StandIn, HasItsOwnPixelsIdAndLabels) {
 }
 
 TEST(StandIn, ViewsDifferFromThoseOfItsOwnVisit) {  // of two images, one must stand in for the other
-  Loader loader(data_with_broken(2, {1}), views("sim32"), std::make_shared<SequentialSampler>(2), substituting().views(2));
+  Loader loader(data_with_broken(2, {1}), views("sim32"), std::make_shared<SequentialSampler>(2),
+                LoaderOptions{.batch_size = 8, .views = 2, .seed = 5, .on_error = OnError::kSubstitute});
   loader.start(0);
   const Batch* batch = loader.next();
   EXPECT_EQ(batch->ids[0], batch->ids[1]);
@@ -79,7 +80,8 @@ TEST(StandIn, NoTwoRowsOfABatchShareIdAndOccurrence) {
   std::vector<int64_t> broken;
   for (int64_t i = 4; i < 64; ++i) broken.push_back(i);
   broken.resize(32);
-  Loader loader(data_with_broken(64, broken), views("sim32"), std::make_shared<ShuffledSampler>(64), substituting().batch_size(64));
+  Loader loader(data_with_broken(64, broken), views("sim32"), std::make_shared<ShuffledSampler>(64),
+                LoaderOptions{.batch_size = 64, .seed = 5, .on_error = OnError::kSubstitute});
   loader.start(0);
   const Batch* batch = loader.next();
   EXPECT_EQ(batch->substituted, 32);
@@ -93,7 +95,14 @@ TEST(StandIn, NoTwoRowsOfABatchShareIdAndOccurrence) {
 // Two epochs of seven batches, started anew at batch `resumed`.
 std::string digest(int64_t workers, int64_t prefetch, int64_t cache, int64_t resumed) {
   const auto data = data_with_broken(53, every_third(53));
-  const LoaderOptions options = substituting().views(2).noise(0.4).workers(workers).prefetch(prefetch).cache_megabytes(cache);
+  const LoaderOptions options = LoaderOptions{.batch_size = 8,
+                                              .views = 2,
+                                              .workers = workers,
+                                              .prefetch = prefetch,
+                                              .seed = 5,
+                                              .noise = 0.4,
+                                              .on_error = OnError::kSubstitute,
+                                              .cache_megabytes = cache};
   auto loader = std::make_unique<Loader>(data, views("sim32"), std::make_shared<ShuffledSampler>(53), options);
   Sha256 hash;
   for (int64_t number = 0; number < 14; ++number) {
@@ -122,7 +131,8 @@ TEST(StandIn, IsDrawnUniformlyFromTheOthersAndAnewEachEpochAndSeed) {
   const auto data = data_with_broken(6, {2});
   std::map<int64_t, int> drawn;
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(6), substituting().seed(seed).workers(0));
+    Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(6),
+                  LoaderOptions{.batch_size = 8, .workers = 0, .seed = seed, .on_error = OnError::kSubstitute});
     for (int64_t epoch = 0; epoch < 40; ++epoch) {
       loader.start(epoch);
       ++drawn[loader.next()->indices[2]];
@@ -137,7 +147,8 @@ TEST(StandIn, OfNoiseViewsIsOfAnotherClassToo) {
   const auto data = data_with_broken(60, every_third(60));  // all of class 0
   for (const int64_t index : {1, 2, 4, 5}) data->break_image(index);
   data->make_flat();
-  Loader loader(data, views(kIdentity), std::make_shared<SequentialSampler>(60), substituting().batch_size(60).views(2).noise(1));
+  Loader loader(data, views(kIdentity), std::make_shared<SequentialSampler>(60),
+                LoaderOptions{.batch_size = 60, .views = 2, .seed = 5, .noise = 1, .on_error = OnError::kSubstitute});
   loader.start(0);
   const Batch* batch = loader.next();
   EXPECT_GT(batch->substituted, 24 + 10);  // the rows, and many second views
@@ -155,7 +166,7 @@ TEST(StandIn, WhereNothingCanBeReadTheImageIsNamed) {
     for (int64_t i = 0; i < size; ++i) all.push_back(i);
     for (const int64_t workers : {0, 2}) {
       Loader loader(data_with_broken(size, all), views("sim32"), std::make_shared<SequentialSampler>(size),
-                    substituting().workers(workers));
+                    LoaderOptions{.batch_size = 8, .workers = workers, .seed = 5, .on_error = OnError::kSubstitute});
       loader.start(0);
       EXPECT_EQ(failure_of(loader),
                 fmt::format("fake/0.png: the checksum does not match; nor can {} others drawn in its place be read; look "
@@ -188,7 +199,8 @@ TEST(StandIn, OnlyDataThatCannotBeReadIsReplaced) {
 
 TEST(StandIn, WithoutTheOptionTheNoiseImageThatFailsIsNamed) {
   const auto data = data_with_broken(4, {3});
-  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(4), LoaderOptions().batch_size(1).views(2).noise(1).workers(0));
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(4),
+                LoaderOptions{.batch_size = 1, .views = 2, .workers = 0, .noise = 1});
   int failures = 0;
   for (int64_t epoch = 0; epoch < 20; ++epoch) {
     loader.start(epoch, 1);
@@ -209,7 +221,7 @@ std::vector<std::vector<int64_t>> shown_images(const std::shared_ptr<FakeDataset
   data->make_flat();
   const std::string identity = "{preset: none, normalize: {mean: [0], std: [1]}}";
   Loader loader(data, views(identity), std::make_shared<SequentialSampler>(data->size()),
-                LoaderOptions().batch_size(data->size()).views(3).workers(workers).noise(noise));
+                LoaderOptions{.batch_size = data->size(), .views = 3, .workers = workers, .noise = noise});
   loader.start(epoch);
   const Batch* batch = loader.next();
   std::vector<std::vector<int64_t>> shown(3);

@@ -129,7 +129,7 @@ TEST(BayesianWeights, CorrectedOnesEstimateTrueNegatives) {
 }
 
 naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptions& options) {
-  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  const RankWeighting weighting = {options.form(), options.tau_plus, options.alpha(), options.beta(), options.stabilize()};
   const bool authors = options.form() == BayesianForm::kAuthors;
   std::vector<double> w;
   for (double x : around.x) {
@@ -147,7 +147,7 @@ naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptio
 }
 
 void expect_loops(const at::Tensor& z, const BayesianOptions& options) {
-  const auto expected = naive::over_view_pairs(z, options.temperature(), [&](const auto& around) { return looped(around, options); });
+  const auto expected = naive::over_view_pairs(z, options.temperature, [&](const auto& around) { return looped(around, options); });
   const auto found = bayesian(z, options);
   const std::string what = options.table().write(options).to_yaml();
   EXPECT_NEAR(value(found), expected.value, 1e-11) << what;
@@ -206,7 +206,7 @@ at::Tensor composed(const at::Tensor& z, const BayesianOptions& options) {
   const at::Tensor sample = at::arange(b).repeat({2}), negative = sample.unsqueeze(0).ne(sample.unsqueeze(1));
   const at::Tensor compared = x.unsqueeze(1).le(x.unsqueeze(2)).logical_and(negative.unsqueeze(1)).sum(2);  // [i, j]: k at or below j
   at::Tensor by_rank = at::zeros_like(x);
-  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  const RankWeighting weighting = {options.form(), options.tau_plus, options.alpha(), options.beta(), options.stabilize()};
   for (int64_t i = 0; i < 2 * b; ++i) {
     for (int64_t j = 0; j < 2 * b; ++j) {
       if (negative[i][j].item<bool>()) by_rank[i][j] = rank_weight(weighting, compared[i][j].item<int64_t>(), n);

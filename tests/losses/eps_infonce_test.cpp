@@ -25,7 +25,7 @@ double naive(const at::Tensor& z, const EpsInfoNceOptions& options) {
   const auto e = [&](int64_t i, int64_t v, int64_t j, int64_t w) {
     double dot = 0;
     for (int64_t d = 0; d < z.size(2); ++d) dot += rows[i][v][d] * rows[j][w][d];
-    return std::exp(dot / options.temperature());
+    return std::exp(dot / options.temperature);
   };
   double sum = 0, count = 0;
   for (int64_t v = 0; v < views; ++v) {

@@ -24,7 +24,7 @@ Options l1o() { return Options().epsilon(kInfinity).add_epsilon(false); }
 
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const Options& options) {
   const int64_t samples = z.size(0), n = samples * z.size(1);
-  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / options.temperature();
+  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / options.temperature;
   const auto s = all.accessor<double, 2>();
   const double omega = std::exp(-options.epsilon());
   std::vector<double> losses;

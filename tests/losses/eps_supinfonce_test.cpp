@@ -66,7 +66,7 @@ double anchor_loss(const std::vector<double>& positives, const std::vector<doubl
 }
 
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const Options& options) {
-  const at::Tensor all = similarities(z, options.temperature());
+  const at::Tensor all = similarities(z, options.temperature);
   const auto s = all.accessor<double, 2>();
   const int64_t n = all.size(0), samples = z.size(0);
   std::vector<double> losses;

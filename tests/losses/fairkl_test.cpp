@@ -102,7 +102,7 @@ struct Naive {
     Loop a = set(positive, true), c = set(positive, false);
     const FairKlMode m = options.mode();
     const bool log_normal = m == FairKlMode::kLogNormal;
-    const bool zero = options.empty() == FairKlEmpty::kZero || (options.empty() == FairKlEmpty::kAuto && m == FairKlMode::kAuthors);
+    const bool zero = options.empty == FairKlEmpty::kZero || (options.empty == FairKlEmpty::kAuto && m == FairKlMode::kAuthors);
     double least = anchor >= 0 && m != FairKlMode::kMean && !zero ? 2 : 1;
     if (features.defined()) least = 1e-6;
     for (Loop* s : {&a, &c}) {

@@ -32,8 +32,8 @@ naive::WeightedAnchor looped(const naive::Negatives& around, const HardNegatives
   std::vector<double> w;
   for (double x : around.x) w.push_back(std::pow(x, options.beta()));
   const auto [r, size] = naive::weighted(around.x, w);
-  const double n = static_cast<double>(around.x.size()), floor = std::exp(-1 / options.temperature());
-  const double g = (r / n - options.tau_plus() * around.p) / (1 - options.tau_plus());
+  const double n = static_cast<double>(around.x.size()), floor = std::exp(-1 / options.temperature);
+  const double g = (r / n - options.tau_plus * around.p) / (1 - options.tau_plus);
   naive::WeightedAnchor anchor = {.loss = 0, .effective_size = size, .used = true, .clamped = false, .estimate = g};
   double ng = n * g;
   if (options.clamp() == Clamp::kFloor && g < floor) ng = n * floor, anchor.clamped = true;

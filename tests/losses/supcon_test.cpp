@@ -21,7 +21,7 @@ namespace supcon_test {
 // The formula as loops over rows, from raw exponentials. [n], view-major.
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const SupConOptions& options) {
   const int64_t samples = z.size(0), n = samples * z.size(1);
-  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / options.temperature();
+  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / options.temperature;
   const auto s = all.accessor<double, 2>();
   std::vector<double> losses;
   for (int64_t a = 0; a < n; ++a) {

@@ -38,7 +38,7 @@ at::Tensor clusters(int64_t n, int64_t classes, int64_t width, double spread) {
 }
 
 PairRanking ranked(const at::Tensor& unit, double temperature = 0.1, PairRank rank = PairRank::kSimilarity) {
-  return {unit, {}, MiningOptions().temperature(temperature).rank(rank), Progress::silent()};
+  return {unit, {}, MiningOptions{.rank = rank, .temperature = temperature}, Progress::silent()};
 }
 
 TEST(PairRanking, IsThatOfAllPairsInDouble) {
@@ -103,8 +103,8 @@ TEST(PairRanking, DoesNotDependOnTheThreads) {
 TEST(PairRanking, RejectsOneRowAndOptionsOutOfRange) {
   data_error_of([] { ranked(at::ones({1, 4})); });
   usage_error_of([] { ranked(at::ones({4, 4}), 0); });
-  usage_error_of([] { MiningOptions().tau_plus(1).check(); });
-  usage_error_of([] { MiningOptions().batch_size(1).check(); });
+  usage_error_of([] { MiningOptions{.tau_plus = 1}.check(); });
+  usage_error_of([] { MiningOptions{.batch_size = 1}.check(); });
 }
 
 TEST(PairRanking, TakesRowsThatAreAllAlike) {

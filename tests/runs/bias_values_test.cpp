@@ -69,8 +69,8 @@ class UnknownBias : public SharedFolder<UnknownBias> {
   static RunEvaluation groups(const std::string& labels, const std::string& column, Log& log = Log::silent()) {
     EvaluationRequest request{.run = path("run")};
     request.protocols.push_back({"groups", Config::map()});
-    if (!labels.empty()) request.labels = LabelColumns().file(labels);
-    if (!column.empty()) request.labels->bias(column);
+    if (!labels.empty()) request.labels = LabelColumns{.file = labels};
+    if (!column.empty()) request.labels->bias = column;
     return evaluate_run(request, Progress::silent(), log);
   }
 

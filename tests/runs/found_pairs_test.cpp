@@ -18,8 +18,8 @@ class TableOfPairs : public testing::Test {
     for (float& value : values) value = static_cast<float>(random.normal());
     std::copy_n(values.begin(), kDimensions, values.begin() + kDimensions);
     std::copy_n(values.begin() + 2 * kDimensions, kDimensions, values.begin() + 40 * kDimensions);
-    write_npy(files_.vectors(), DType::kFloat32, {kRows, kDimensions}, values.data());
-    std::ofstream csv(files_.csv());
+    write_npy(files_.vectors, DType::kFloat32, {kRows, kDimensions}, values.data());
+    std::ofstream csv(files_.csv);
     csv << "path,label,split\n";
     for (int64_t i = 0; i < kRows; ++i) csv << "i" << i << ".png," << (i % 2 == 0 ? "cat" : "dog") << (i < 40 ? ",train\n" : ",test\n");
   }
@@ -28,7 +28,7 @@ class TableOfPairs : public testing::Test {
     return find_pairs(request, mining_options(request, source), source, Progress::silent(), Log::silent());
   }
   TemporaryFolder folder_;
-  FeatureTableFiles files_ = FeatureTableFiles().vectors(folder_ / "z.npy").csv(folder_ / "z.csv");
+  FeatureTableFiles files_{.vectors = folder_ / "z.npy", .csv = folder_ / "z.csv"};
 };
 
 TEST_F(TableOfPairs, ReportsACopyOnceAndNotAmongTheFalseNegatives) {
@@ -53,7 +53,7 @@ TEST_F(TableOfPairs, ReportsAnImageOfBothSplitsAsALeak) {
 }
 
 TEST_F(TableOfPairs, KeepsSplitsAndNamesWithoutLabels) {
-  const TableRowOptions none = TableRowOptions().label("none");
+  const TableRowOptions none{.label = "none"};
   const PairSource source = pairs_of_table(files_, none, "", {"train", "test"}, Log::silent());
   EXPECT_EQ(source.first.values.size(0), 40);
   ASSERT_TRUE(source.second);
@@ -68,11 +68,11 @@ TEST_F(TableOfPairs, KeepsSplitsAndNamesWithoutLabels) {
 
 TEST_F(TableOfPairs, TakesSplitsWithoutNamesAndRejectsOthers) {
   const auto source = [&](const std::string& title, const std::string& last) {
-    std::ofstream csv(files_.csv());
+    std::ofstream csv(files_.csv);
     csv << title << "\n";
     for (int64_t i = 0; i < kRows; ++i) csv << (i + 1 == kRows ? last : i < 40 ? "train" : "test") << "\n";
     csv.close();
-    return pairs_of_table(files_, TableRowOptions().label("none"), "", {"train", "test"}, Log::silent());
+    return pairs_of_table(files_, TableRowOptions{.label = "none"}, "", {"train", "test"}, Log::silent());
   };
   EXPECT_EQ(source("split", "test").second->rows.name(0), "40");
   EXPECT_THAT(data_error_of([&] { source("split", "tset"); }), HasSubstr("line 61: unknown split 'tset'; did you mean 'test'?"));

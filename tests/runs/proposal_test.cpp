@@ -61,7 +61,7 @@ TEST_F(Proposal, TrainsInBfloat16OnAGpu) {
   for (const bool on_gpu : {false, true}) {
     proposal.on_gpu = on_gpu;
     const std::string text = proposed_recipe(found, proposed_networks().front(), proposal, ProposedPart::kCorrected);
-    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision(), on_gpu ? Precision::kBf16 : Precision::kFp32);
+    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision, on_gpu ? Precision::kBf16 : Precision::kFp32);
   }
 }
 

@@ -15,7 +15,7 @@ class TextFiles : public testing::Test {
     VocabularyRequest request;
     request.corpora = {written("book.txt", "the cat sat\nthe cat ran\nthe dog\n")};
     request.out = path("words.txt");
-    request.options = TextOptions().format(TextFormat::kLines);
+    request.options = TextOptions{.format = TextFormat::kLines};
     return request;
   }
   TemporaryFolder folder_;

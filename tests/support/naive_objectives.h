@@ -80,8 +80,8 @@ inline Anchor unbiased(const Exponentials& e, const UnbiasedOptions& options) {
 inline Anchor debiased_negatives(const Exponentials& e, const DebiasedNegativesOptions& options) {
   const double sum = options.drop_false_negatives() ? e.kept : e.all;
   const double positive = options.aggregation() == Aggregation::kGrouping ? e.mean_p : e.p;
-  const double g = (sum / e.n - options.tau_plus() * positive) / (1 - options.tau_plus());
-  const double floor = std::exp(-1 / options.temperature());
+  const double g = (sum / e.n - options.tau_plus * positive) / (1 - options.tau_plus);
+  const double floor = std::exp(-1 / options.temperature);
   Anchor anchor = {.loss = 0, .used = true, .clamped = false, .estimate = g};
   double ng = e.n * g;
   if (options.clamp() == Clamp::kFloor && g < floor) ng = e.n * floor, anchor.clamped = true;
@@ -93,7 +93,7 @@ inline Anchor debiased_negatives(const Exponentials& e, const DebiasedNegativesO
 }
 
 inline Anchor debiased_positives(const Exponentials& e, const DebiasedPositivesOptions& options) {
-  const double tau = options.tau_plus(), floor = tau * std::exp(-1 / options.temperature());
+  const double tau = options.tau_plus, floor = tau * std::exp(-1 / options.temperature);
   const double positive = options.aggregation() == Aggregation::kGrouping ? e.mean_p : e.p;
   const double kept = options.drop_false_negatives() ? e.kept : e.all, count = options.drop_false_negatives() ? e.kept_count : e.n;
   const bool means = options.form() != PositiveForm::kSum, as_published = options.form() == PositiveForm::kFinal;

@@ -152,7 +152,7 @@ struct SmallCorpus {
     write_file(folder / "books/notes.md", "No.\n");
     recipe.files = text_files(folder / "books", "corpus");
     recipe.max_tokens = 4;
-    recipe.text.lowercase(true);
+    recipe.text.lowercase = true;
   }
   TemporaryFolder folder;
   SentenceStore::Recipe recipe;

@@ -52,7 +52,7 @@ inline void train_in_two(Config root, const std::string& path, int64_t steps,
   const std::string message = error_of(ErrorKind::kInterrupted, [&] { train(input); });
   ASSERT_NE(message.find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << message;
   TrainInput rest = input_for(root);
-  rest.recipe.train.workers(2);
+  rest.recipe.train.workers = 2;
   rest.existing = ExistingFolder::kResume;
   rest.observers = observers;
   train(rest);

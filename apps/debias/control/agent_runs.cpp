@@ -19,7 +19,7 @@ namespace debias {
 
 int train_agent_as(const Config& recipe, RunControl control, AgentTrainMode mode) {
   AgentInput input{std::move(control), read_agent_recipe(recipe)};
-  use_threads(input.recipe.train.threads());
+  use_threads(input.recipe.train.threads);
   if (mode.dry_run) {
     const Config all = resolved(input.recipe);
     mode.json ? print_json({{"config", all.to_json()}}) : print_lines(all.to_yaml() + "\n");
@@ -42,11 +42,11 @@ Config resolved_agent(const Config& recipe) { return resolved(read_agent_recipe(
 
 CheckedPoint planned_agent(const Config& recipe, const SweepCheckOptions& options, std::set<std::string>& made) {
   AgentRecipe agent = read_agent_recipe(recipe);
-  if (options.threads > 0 && !agent.train.threads()) agent.train.threads(options.threads);
+  if (options.threads > 0 && !agent.train.threads) agent.train.threads = options.threads;
   AgentPlan plan = plan_agent(agent);
   draw_in_one_thread();
   if (options.timed) {
-    use_threads(agent.train.threads());
+    use_threads(agent.train.threads);
     time_steps(agent, plan);
   } else if (made.insert(recipe.find("environment")->to_yaml()).second) {
     try_environments(agent);

@@ -133,7 +133,7 @@ int rl_play(const RlPlayArguments& arguments) {
   draw_in_one_thread();
   const auto log = terminal_log();
   const OpenCheckpoint checkpoint = played_checkpoint(arguments, *log);
-  use_threads(recipe.train.threads());
+  use_threads(recipe.train.threads);
   EnvironmentOptions evaluated = environment_options(recipe, Episodes::kEvaluated);
   if (arguments.seed) evaluated.seed = static_cast<uint64_t>(*arguments.seed);
   EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), evaluated);
@@ -150,7 +150,7 @@ int rl_play(const RlPlayArguments& arguments) {
   }
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint.file);
-  EpisodeVideo video(recipe.environment.look(), writer ? VideoFrames::kAll : VideoFrames::kStills);
+  EpisodeVideo video(recipe.environment.look, writer ? VideoFrames::kAll : VideoFrames::kStills);
   const EvaluatedReturns found = play_on_video(agent, environments, batch_shape(recipe, actions), arguments.episodes, video);
   if (writer) video.write(writer);
   keep_stills(video, arguments.run,

@@ -83,54 +83,43 @@ class BiasedMnist : public Dataset {
 };
 
 void require_digits(const BiasedMnistOptions& options) {
-  const std::string images = options.split() == FolderSplit::kTest ? "t10k-images-idx3-ubyte" : "train-images-idx3-ubyte";
-  require_root(options.root(), "data set 'biased_mnist'",
+  const std::string images = options.split == FolderSplit::kTest ? "t10k-images-idx3-ubyte" : "train-images-idx3-ubyte";
+  require_root(options.root, "data set 'biased_mnist'",
                fmt::format("MNIST's {} and labels, plain or .gz, or for folders align and conflict", images));
   for (const char* suffix : {"", ".gz"}) {
     std::error_code failure;
-    if (std::filesystem::exists(std::filesystem::path(options.root()) / (images + suffix), failure)) return;
+    if (std::filesystem::exists(std::filesystem::path(options.root) / (images + suffix), failure)) return;
   }
   throw FileError(
-      options.root(),
+      options.root,
       fmt::format("data set 'biased_mnist': found neither MNIST's {} (plain or .gz) nor folders align and conflict in it", images));
 }
 
 std::unique_ptr<Dataset> digits_of(const BiasedMnistOptions& options) {
-  if (options.split() == FolderSplit::kValid) {
+  if (options.split == FolderSplit::kValid) {
     throw usage_error(
         "data set 'biased_mnist': split valid exists only in a folder written by data make; for MNIST itself, write split: held_out");
   }
   require_digits(options);
   MnistOptions digits;
-  digits.root(options.root()).hold_out(options.hold_out()).seed(options.seed());
-  if (options.split() == FolderSplit::kTest) digits.split(Split::kTest);
-  if (options.split() == FolderSplit::kHeldOut) digits.split(Split::kHeldOut);
+  digits.root = options.root;
+  digits.hold_out = options.hold_out;
+  if (options.split == FolderSplit::kTest) digits.split = Split::kTest;
+  if (options.split == FolderSplit::kHeldOut) digits.split = Split::kHeldOut;
   return make_mnist(digits);
 }
 
 }  // namespace
 
-const OptionTable<BiasedMnistOptions>& BiasedMnistOptions::table() {
-  static const auto table =
-      OptionTable<BiasedMnistOptions>()
-          .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that debias data make wrote")
-          .add("split", &BiasedMnistOptions::split_, "split to read; only a generated folder has valid")
-          .add("correlation", &BiasedMnistOptions::correlation_, Range::closed(0, 1),
-               "share of images on their digit's own background colour; 0.1 means no bias; a generated folder keeps its own")
-          .add("palette", &BiasedMnistOptions::palette_, "tenth background colour: grey (bahng), or (50, 255, 128) (usc)")
-          .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_biased_mnist(const BiasedMnistOptions& options) {
-  const Palette palette = palette_of(options.palette());
-  if (is_made_folder(options.root())) return read_made_folder(info_of(palette, options.split()), options.root(), options.split(), options);
+  const Palette palette = palette_of(options.palette);
+  if (is_made_folder(options.root)) return read_made_folder(info_of(palette, options.split), options.root, options.split, options.hold_out);
   std::unique_ptr<Dataset> digits = digits_of(options);
   std::vector<int64_t> labels(static_cast<size_t>(digits->size()));
   for (int64_t i = 0; i < digits->size(); ++i) labels[static_cast<size_t>(i)] = digits->label(i);
-  RngKey key = {.seed = static_cast<uint64_t>(options.seed()), .epoch = static_cast<uint64_t>(options.split())};
-  std::vector<int64_t> biases = assign_biases(labels, kDigits, options.correlation(), key);
-  return std::make_unique<BiasedMnist>(std::move(digits), std::move(biases), palette, options.split());
+  RngKey key = {.seed = static_cast<uint64_t>(options.hold_out.seed), .epoch = static_cast<uint64_t>(options.split)};
+  std::vector<int64_t> biases = assign_biases(labels, kDigits, options.correlation, key);
+  return std::make_unique<BiasedMnist>(std::move(digits), std::move(biases), palette, options.split);
 }
 
 }  // namespace debias

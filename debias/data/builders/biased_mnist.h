@@ -12,11 +12,8 @@
 // and palette then are those it was made with.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "debias/data/dataset.h"
 #include "debias/data/readers/named_images.h"
@@ -25,19 +22,22 @@ namespace debias {
 
 enum class MnistPalette { kUsc, kBahng };
 
-template <>
-struct EnumNames<MnistPalette> {
-  static constexpr std::array<std::pair<std::string_view, MnistPalette>, 2> values = {
-      {{"usc", MnistPalette::kUsc}, {"bahng", MnistPalette::kBahng}}};
-};
+constexpr auto enum_words(MnistPalette) { return named("usc", "bahng"); }
 
-class BiasedMnistOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(BiasedMnistOptions, std::string, root, "")
-  DEBIAS_OPTION(BiasedMnistOptions, FolderSplit, split, FolderSplit::kTrain)
-  DEBIAS_OPTION(BiasedMnistOptions, double, correlation, 0.1)
-  DEBIAS_OPTION(BiasedMnistOptions, MnistPalette, palette, MnistPalette::kUsc)
-  static const OptionTable<BiasedMnistOptions>& table();
+struct BiasedMnistOptions {
+  std::string root = "";
+  FolderSplit split = FolderSplit::kTrain;
+  double correlation = 0.1;
+  MnistPalette palette = MnistPalette::kUsc;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with MNIST's IDX files, or one that debias data make wrote");
+    o("split", split, "split to read; only a generated folder has valid");
+    o("correlation", correlation, Range::closed(0, 1),
+      "share of images on their digit's own background colour; 0.1 means no bias; a generated folder keeps its own");
+    o("palette", palette, "tenth background colour: grey (bahng), or (50, 255, 128) (usc)");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the path, as of mnist.h and made_folder.h; a usage error for split valid of MNIST's own files.

@@ -69,7 +69,7 @@ class CorruptedImages : public Dataset {
  public:
   CorruptedImages(std::unique_ptr<Dataset> source, double correlation, const CorruptedCifar10Recipe& recipe,
                   std::vector<const Corruption*> corruptions, std::shared_ptr<const FrostTextures> frost)
-      : source_(std::move(source)), corruptions_(std::move(corruptions)), frost_(std::move(frost)), severity_(recipe.severity()) {
+      : source_(std::move(source)), corruptions_(std::move(corruptions)), frost_(std::move(frost)), severity_(recipe.severity) {
     std::vector<std::string> names;
     for (const Corruption* corruption : corruptions_) names.push_back(corruption->name);
     info_ = info_of(names);
@@ -78,7 +78,7 @@ class CorruptedImages : public Dataset {
     for (int64_t i = 0; i < source_->size(); ++i) labels.push_back(source_->label(i));
     biases_ = ordered_biases(labels, correlation);
     key_.domain = RngDomain::kData;
-    key_.seed = static_cast<uint64_t>(recipe.seed());
+    key_.seed = static_cast<uint64_t>(recipe.seed);
     key_.epoch = info_.split == "test" ? 1 : 0;
     key_.step = static_cast<uint16_t>(DataStream::kCorruption);
   }
@@ -135,35 +135,6 @@ bool has_ratio_folder(const std::string& root) {
 
 }  // namespace
 
-const OptionTable<CorruptedCifar10Options>& CorruptedCifar10Options::table() {
-  static const auto table =
-      OptionTable<CorruptedCifar10Options>()
-          .add("root", &CorruptedCifar10Options::root_, "folder that debias data make wrote, or that of the published archive")
-          .add("split", &CorruptedCifar10Options::split_, "split to read")
-          .add("ratio", &CorruptedCifar10Options::ratio_,
-               "share of bias-conflicting images in a published archive; made: a folder of debias data make")
-          .add("correlation", &CorruptedCifar10Options::correlation_, Range::closed(0, 1),
-               "share of images with their class's own corruption, for debias data make; ignored for an existing folder")
-          .include(HoldOutOptions::table());
-  return table;
-}
-
-const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
-  static const auto table =
-      OptionTable<CorruptedCifar10Recipe>()
-          .add("root", &CorruptedCifar10Recipe::root_, "folder with CIFAR-10")
-          .add("correlation", &CorruptedCifar10Recipe::correlation_, Range::closed(0, 1),
-               "share of images with their class's own corruption")
-          .add("ratios", &CorruptedCifar10Recipe::ratios_,
-               "shares of conflicting images in one folder, in place of correlation: some of 0.5pct, 1pct, 2pct and 5pct")
-          .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train held out as valid")
-          .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "severity of every corruption")
-          .add("corruptions", &CorruptedCifar10Recipe::corruptions_, "type0, type1 or a list of ten, in the order of the classes")
-          .add("frost", &CorruptedCifar10Recipe::frost_, "folder with the textures frost1 to frost5; without one they are drawn")
-          .add("seed", &CorruptedCifar10Recipe::seed_, Range::closed(0, 9e15), "seed of valid and of every draw");
-  return table;
-}
-
 std::vector<int64_t> ordered_biases(const std::vector<int64_t>& labels, double correlation) {
   std::vector<std::vector<size_t>> members(kCifarClasses);
   for (size_t i = 0; i < labels.size(); ++i) members[static_cast<size_t>(labels[i])].push_back(i);
@@ -183,54 +154,57 @@ std::vector<int64_t> ordered_biases(const std::vector<int64_t>& labels, double c
 }
 
 MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe) {
-  CorruptedCifar10Recipe::table().verify(recipe, "data make corrupted_cifar10");
-  const std::vector<const Corruption*> corruptions = corruptions_of(recipe.corruptions());
+  check_options(recipe, "data make corrupted_cifar10");
+  const std::vector<const Corruption*> corruptions = corruptions_of(recipe.corruptions);
   const auto frost =
-      std::make_shared<const FrostTextures>(recipe.frost().empty() ? procedural_frost_textures() : read_frost_textures(recipe.frost()));
+      std::make_shared<const FrostTextures>(recipe.frost.empty() ? procedural_frost_textures() : read_frost_textures(recipe.frost));
   const auto damaged = [&](std::unique_ptr<Dataset> source, double correlation) {
     return std::make_shared<CorruptedImages>(std::move(source), correlation, recipe, corruptions, frost);
   };
   CifarOptions cifar;
-  cifar.root(recipe.root());
+  cifar.root = recipe.root;
   const std::shared_ptr<const Dataset> train = make_cifar10(cifar);
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < train->size(); ++i) labels.push_back(train->label(i));
-  const auto held = static_cast<int64_t>(std::nearbyint(static_cast<double>(labels.size()) * recipe.valid_fraction()));
-  HoldOutParts parts = partition_hold_out(labels, held, static_cast<uint64_t>(recipe.seed()));
+  const auto held = static_cast<int64_t>(std::nearbyint(static_cast<double>(labels.size()) * recipe.valid_fraction));
+  HoldOutParts parts = partition_hold_out(labels, held, static_cast<uint64_t>(recipe.seed));
   MadeParts made;
-  made.train = damaged(std::make_unique<Subset>(train, std::move(parts.kept), "train"), recipe.correlation());
-  if (held > 0) made.valid = damaged(std::make_unique<Subset>(train, std::move(parts.held_out), "valid"), recipe.correlation());
-  made.test = damaged(make_cifar10(cifar.split(Split::kTest)), kTestCorrelation);
+  made.train = damaged(std::make_unique<Subset>(train, std::move(parts.kept), "train"), recipe.correlation);
+  if (held > 0) made.valid = damaged(std::make_unique<Subset>(train, std::move(parts.held_out), "valid"), recipe.correlation);
+  cifar.split = Split::kTest;
+  made.test = damaged(make_cifar10(cifar), kTestCorrelation);
   return made;
 }
 
 std::vector<std::pair<std::string, MadeParts>> corrupted_cifar10_shares(const CorruptedCifar10Recipe& recipe) {
   std::vector<std::pair<std::string, MadeParts>> shares;
   std::set<std::string> seen;
-  for (const auto& ratio : recipe.ratios()) {
+  for (const auto& ratio : recipe.ratios) {
     if (!seen.insert(ratio).second) throw usage_error("data make corrupted_cifar10: ratios: {} is given twice", ratio);
-    shares.emplace_back(ratio, corrupted_cifar10_parts(CorruptedCifar10Recipe(recipe).correlation(1 - conflicting_share(ratio))));
+    CorruptedCifar10Recipe own = recipe;
+    own.correlation = 1 - conflicting_share(ratio);
+    shares.emplace_back(ratio, corrupted_cifar10_parts(own));
   }
   return shares;
 }
 
 std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options) {
   DatasetInfo info = info_of(kType0);
-  if (options.ratio() == ConflictRatio::kMade) {
-    require_root(options.root(), "data set 'corrupted_cifar10'", "align, conflict and test, or 0.5pct, 1pct, 2pct and 5pct");
-    if (!is_made_folder(options.root()) && has_ratio_folder(options.root())) {
+  if (options.ratio == ConflictRatio::kMade) {
+    require_root(options.root, "data set 'corrupted_cifar10'", "align, conflict and test, or 0.5pct, 1pct, 2pct and 5pct");
+    if (!is_made_folder(options.root) && has_ratio_folder(options.root)) {
       throw usage_error(
           "data set 'corrupted_cifar10': {} has several shares of conflicting images; write ratio: 0.5pct, 1pct, 2pct or 5pct",
-          options.root());
+          options.root);
     }
-    return read_made_folder(std::move(info), options.root(), options.split(), options);
+    return read_made_folder(std::move(info), options.root, options.split, options.hold_out);
   }
-  const std::string share(enum_name(options.ratio()));
+  const std::string share(enum_name(options.ratio));
   SplitFolders folders;
   folders.train = {share + "/align", share + "/conflict"};
   folders.valid = {share + "/valid"};
-  apply_about(options.root() + "/" + share, info);
-  return read_named_images(std::move(info), options.root(), folders, options.split(), options);
+  apply_about(options.root + "/" + share, info);
+  return read_named_images(std::move(info), options.root, folders, options.split, options.hold_out);
 }
 
 }  // namespace debias

@@ -7,11 +7,9 @@
 // The construction is that of Nam et al., "Learning from failure" (2020).
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,39 +21,47 @@ namespace debias {
 
 enum class ConflictRatio { kMade, k05, k1, k2, k5 };
 
-template <>
-struct EnumNames<ConflictRatio> {
-  static constexpr std::array<std::pair<std::string_view, ConflictRatio>, 5> values = {{{"made", ConflictRatio::kMade},
-                                                                                        {"0.5pct", ConflictRatio::k05},
-                                                                                        {"1pct", ConflictRatio::k1},
-                                                                                        {"2pct", ConflictRatio::k2},
-                                                                                        {"5pct", ConflictRatio::k5}}};
-};
+constexpr auto enum_words(ConflictRatio) { return named("made", "0.5pct", "1pct", "2pct", "5pct"); }
 
-class CorruptedCifar10Options : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(CorruptedCifar10Options, std::string, root, "")
-  DEBIAS_OPTION(CorruptedCifar10Options, FolderSplit, split, FolderSplit::kTrain)
-  DEBIAS_OPTION(CorruptedCifar10Options, ConflictRatio, ratio, ConflictRatio::kMade)
-  DEBIAS_OPTION(CorruptedCifar10Options, std::optional<double>, correlation, std::nullopt)
-  static const OptionTable<CorruptedCifar10Options>& table();
+struct CorruptedCifar10Options {
+  std::string root = "";
+  FolderSplit split = FolderSplit::kTrain;
+  ConflictRatio ratio = ConflictRatio::kMade;
+  std::optional<double> correlation = std::nullopt;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder that debias data make wrote, or that of the published archive");
+    o("split", split, "split to read");
+    o("ratio", ratio, "share of bias-conflicting images in a published archive; made: a folder of debias data make");
+    o("correlation", correlation, Range::closed(0, 1),
+      "share of images with their class's own corruption, for debias data make; ignored for an existing folder");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the path, as of made_folder.h and named_images.h; a usage error for a published archive without a ratio.
 std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options);
 
 // Options of `debias data make corrupted_cifar10`, which builds from CIFAR-10.
-class CorruptedCifar10Recipe {
- public:
-  DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, root, "")
-  DEBIAS_OPTION(CorruptedCifar10Recipe, double, correlation, 0.95)
-  DEBIAS_OPTION(CorruptedCifar10Recipe, std::vector<std::string>, ratios, {})
-  DEBIAS_OPTION(CorruptedCifar10Recipe, double, valid_fraction, 0.1)
-  DEBIAS_OPTION(CorruptedCifar10Recipe, int64_t, severity, 5)
-  DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, corruptions, "type0")
-  DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, frost, "")
-  DEBIAS_OPTION(CorruptedCifar10Recipe, int64_t, seed, 0)
-  static const OptionTable<CorruptedCifar10Recipe>& table();
+struct CorruptedCifar10Recipe {
+  std::string root = "";
+  double correlation = 0.95;
+  std::vector<std::string> ratios = {};
+  double valid_fraction = 0.1;
+  int64_t severity = 5;
+  std::string corruptions = "type0";
+  std::string frost = "";
+  int64_t seed = 0;
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with CIFAR-10");
+    o("correlation", correlation, Range::closed(0, 1), "share of images with their class's own corruption");
+    o("ratios", ratios, "shares of conflicting images in one folder, in place of correlation: some of 0.5pct, 1pct, 2pct and 5pct");
+    o("valid_fraction", valid_fraction, Range::half_open(0, 1), "share of train held out as valid");
+    o("severity", severity, Range::closed(1, 5), "severity of every corruption");
+    o("corruptions", corruptions, "type0, type1 or a list of ten, in the order of the classes");
+    o("frost", frost, "folder with the textures frost1 to frost5; without one they are drawn");
+    o("seed", seed, Range::closed(0, 9e15), "seed of valid and of every draw");
+  }
 };
 
 // With n_c images of class c in the source's order, the first round(n_c p_0) get corruption 0, the next ones up to round(n_c (p_0 + p_1))

@@ -18,7 +18,7 @@ constexpr double kWithoutBias = 0.1;  // one in ten biases
 // Options that about.json keeps: not the folder of the source, and not the split.
 template <class Options>
 nlohmann::ordered_json kept_options(const Options& options) {
-  Config written = Options::table().write(options);
+  Config written = config_of(options);
   for (const char* key : {"root", "split"}) written.erase(key);
   return written.to_json();
 }
@@ -26,28 +26,28 @@ nlohmann::ordered_json kept_options(const Options& options) {
 template <class Options>
 MadeParts parts_of(const Options& options, std::unique_ptr<Dataset> (*open)(const Options&)) {
   Options unbiased = options;
-  unbiased.correlation(kWithoutBias);
+  unbiased.correlation = kWithoutBias;
   MadeParts parts;
   parts.train = open(options);
-  unbiased.split(FolderSplit::kTest);
+  unbiased.split = FolderSplit::kTest;
   parts.test = open(unbiased);
-  if (options.hold_out() == 0) return parts;
-  unbiased.split(FolderSplit::kHeldOut);
+  if (options.hold_out.count == 0) return parts;
+  unbiased.split = FolderSplit::kHeldOut;
   parts.valid = open(unbiased);
   return parts;
 }
 
 MadeCounts make_biased_mnist_folder(const Config& section, const std::string& out, Progress& progress) {
-  const auto options = BiasedMnistOptions::table().read(section, "data make biased_mnist", {"name"});
-  if (is_made_folder(options.root())) {
-    throw usage_error("data make biased_mnist: {} is a generated data set already; give the folder with MNIST's IDX files", options.root());
+  const auto options = options_from<BiasedMnistOptions>(section, "data make biased_mnist", {"name"});
+  if (is_made_folder(options.root)) {
+    throw usage_error("data make biased_mnist: {} is a generated data set already; give the folder with MNIST's IDX files", options.root);
   }
   return write_made_folder(out, parts_of(options, make_biased_mnist), kept_options(options), progress);
 }
 
 MadeCounts make_glyphs_folder(const Config& section, const std::string& out, Progress& progress) {
-  const auto options = GlyphsOptions::table().read(section, "data make glyphs", {"name"});
-  if (!options.root().empty()) throw usage_error("data make glyphs: glyphs are drawn, not read from {}; leave out root", options.root());
+  const auto options = options_from<GlyphsOptions>(section, "data make glyphs", {"name"});
+  if (!options.root.empty()) throw usage_error("data make glyphs: glyphs are drawn, not read from {}; leave out root", options.root);
   return write_made_folder(out, parts_of(options, make_glyphs), kept_options(options), progress);
 }
 
@@ -68,16 +68,16 @@ Config with_joined_corruptions(const Config& section) {
 }
 
 MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::string& out, Progress& progress) {
-  const auto recipe = CorruptedCifar10Recipe::table().read(with_joined_corruptions(section), "data make corrupted_cifar10", {"name"});
-  if (!recipe.ratios().empty() && section.find("correlation") != nullptr) {
+  const auto recipe = options_from<CorruptedCifar10Recipe>(with_joined_corruptions(section), "data make corrupted_cifar10", {"name"});
+  if (!recipe.ratios.empty() && section.find("correlation") != nullptr) {
     throw usage_error("{}data make corrupted_cifar10: ratios say how many images conflict, and so does correlation; leave one out",
                       section.find("correlation")->prefix());
   }
   nlohmann::ordered_json options = kept_options(recipe);
-  options["frost"] = recipe.frost().empty() ? "procedural" : "files";
+  options["frost"] = recipe.frost.empty() ? "procedural" : "files";
   options.erase("ratios");
   MadeCounts counts;
-  if (recipe.ratios().empty()) {
+  if (recipe.ratios.empty()) {
     counts = write_made_folder(out, corrupted_cifar10_parts(recipe), options, progress);
   } else {
     std::vector<MadeShare> shares;
@@ -88,27 +88,27 @@ MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::strin
     }
     counts = write_made_shares(out, shares, progress);
   }
-  const bool uses_frost = recipe.corruptions() == "type0" || recipe.corruptions().find("frost") != std::string::npos;
-  if (uses_frost && recipe.frost().empty()) counts.remarks.push_back("frost is laid over from drawn textures, not the published ones");
+  const bool uses_frost = recipe.corruptions == "type0" || recipe.corruptions.find("frost") != std::string::npos;
+  if (uses_frost && recipe.frost.empty()) counts.remarks.push_back("frost is laid over from drawn textures, not the published ones");
   return counts;
 }
 
 MadeCounts make_garments_on_scenes_folder(const Config& section, const std::string& out, Progress& progress) {
-  return make_garments_on_scenes(GarmentsOnScenesOptions::table().read(section, "data make garments_on_scenes", {"name"}), out, progress);
+  return make_garments_on_scenes(options_from<GarmentsOnScenesOptions>(section, "data make garments_on_scenes", {"name"}), out, progress);
 }
 
 }  // namespace
 
 const std::vector<DataMakeEntry>& data_make_registry() {
   static const std::vector<DataMakeEntry> registry = {
-      {"biased_mnist", {}, "from MNIST's IDX files", BiasedMnistOptions::table().specs(), make_biased_mnist_folder},
-      {"corrupted_cifar10", {}, "from CIFAR-10", CorruptedCifar10Recipe::table().specs(), make_corrupted_cifar10_folder},
+      {"biased_mnist", {}, "from MNIST's IDX files", option_specs<BiasedMnistOptions>(), make_biased_mnist_folder},
+      {"corrupted_cifar10", {}, "from CIFAR-10", option_specs<CorruptedCifar10Recipe>(), make_corrupted_cifar10_folder},
       {"garments_on_scenes",
        {},
        "from Fashion-MNIST and photographs in class folders",
-       GarmentsOnScenesOptions::table().specs(),
+       option_specs<GarmentsOnScenesOptions>(),
        make_garments_on_scenes_folder},
-      {"glyphs", {}, "drawn", GlyphsOptions::table().specs(), make_glyphs_folder},
+      {"glyphs", {}, "drawn", option_specs<GlyphsOptions>(), make_glyphs_folder},
   };
   return registry;
 }

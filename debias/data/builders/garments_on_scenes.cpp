@@ -60,9 +60,9 @@ Scenes read_scenes(const std::string& folder, const std::string& split) {
 
 ComposedSplit list_split(const std::string& name, const GarmentsOnScenesOptions& options, Scenes scenes, int64_t classes) {
   const bool test = name == "test";
-  const int64_t most = test ? options.test_count() : options.train_count();
+  const int64_t most = test ? options.test_count : options.train_count;
   ComposedSplit split{
-      name, make_mnist(MnistOptions().root(options.root()).split(test ? Split::kTest : Split::kTrain)), std::move(scenes), {}};
+      name, make_mnist(MnistOptions{.root = options.root, .split = test ? Split::kTest : Split::kTrain}), std::move(scenes), {}};
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < split.garments->size() && (most == 0 || std::ssize(labels) < most); ++i) {
     const int64_t label = split.garments->label(i);
@@ -70,8 +70,8 @@ ComposedSplit list_split(const std::string& name, const GarmentsOnScenesOptions&
     labels.push_back(label);
     split.images.push_back({i, label, 0, fmt::format("{}/{}/{:05}.png", name, kGarments[static_cast<size_t>(label)], i)});
   }
-  const double correlation = test ? 1 / static_cast<double>(classes) : options.correlation();
-  const auto biases = assign_biases(labels, classes, correlation, {.seed = static_cast<uint64_t>(options.seed()), .epoch = test ? 1U : 0U});
+  const double correlation = test ? 1 / static_cast<double>(classes) : options.correlation;
+  const auto biases = assign_biases(labels, classes, correlation, {.seed = static_cast<uint64_t>(options.seed), .epoch = test ? 1U : 0U});
   for (size_t i = 0; i < biases.size(); ++i) split.images[i].bias = biases[i];
   return split;
 }
@@ -102,11 +102,11 @@ void lay_over(Image& scene, const Image& garment) {
 Image compose(const ComposedSplit& split, const ComposedImage& image, const GarmentsOnScenesOptions& options) {
   const std::vector<int64_t>& scenes = split.scenes.of_class[static_cast<size_t>(image.bias)];
   Random random({.domain = RngDomain::kData,
-                 .seed = static_cast<uint64_t>(options.seed()),
+                 .seed = static_cast<uint64_t>(options.seed),
                  .epoch = split.name == "test" ? 1U : 0U,
                  .sample = static_cast<uint64_t>(image.garment),
                  .step = static_cast<uint16_t>(DataStream::kScene)});
-  const int size = static_cast<int>(options.size()), side = size * 7 / 8;
+  const int size = static_cast<int>(options.size), side = size * 7 / 8;
   Image composed = square_of(split.scenes.images->get(scenes[static_cast<size_t>(random.below(std::ssize(scenes)))]).image, size);
   lay_over(composed, resized(split.garments->get(image.garment).image, side, side));
   return composed;
@@ -126,40 +126,25 @@ void write_split(const ComposedSplit& split, const GarmentsOnScenesOptions& opti
 }
 
 std::vector<ComposedSplit> list_all(const GarmentsOnScenesOptions& options, MadeCounts& counts) {
-  const FolderLayout layout = find_layout(options.scenes());
-  Scenes train = read_scenes(options.scenes(), layout.train);
+  const FolderLayout layout = find_layout(options.scenes);
+  Scenes train = read_scenes(options.scenes, layout.train);
   const int64_t classes = std::min(std::ssize(kGarments), std::ssize(train.of_class));
   if (classes < 2) {
-    throw FileError(options.scenes(),
-                    fmt::format("scenes: expected at least two class folders of images, found {}", train.of_class.size()));
+    throw FileError(options.scenes, fmt::format("scenes: expected at least two class folders of images, found {}", train.of_class.size()));
   }
-  Scenes test = layout.test.empty() ? train : read_scenes(options.scenes(), layout.test);
+  Scenes test = layout.test.empty() ? train : read_scenes(options.scenes, layout.test);
   if (layout.test.empty()) counts.remarks.push_back("the scenes have no split test: test images have the same scenes as training images");
   if (test.images->info().class_names != train.images->info().class_names) {
-    throw FileError(options.scenes(), fmt::format("{} has other classes than {}", layout.test, layout.train));
+    throw FileError(options.scenes, fmt::format("{} has other classes than {}", layout.test, layout.train));
   }
   return {list_split("train", options, std::move(train), classes), list_split("test", options, std::move(test), classes)};
 }
 
 }  // namespace
 
-const OptionTable<GarmentsOnScenesOptions>& GarmentsOnScenesOptions::table() {
-  static const auto table =
-      OptionTable<GarmentsOnScenesOptions>()
-          .add("root", &GarmentsOnScenesOptions::root_, "folder with Fashion-MNIST's IDX files, plain or .gz")
-          .add("scenes", &GarmentsOnScenesOptions::scenes_, "images in class folders, in train and test or not")
-          .add("correlation", &GarmentsOnScenesOptions::correlation_, Range::closed(0, 1),
-               "share of training images with a scene of their garment's own class")
-          .add("size", &GarmentsOnScenesOptions::size_, Range::closed(16, 512), "height and width in pixels")
-          .add("train_count", &GarmentsOnScenesOptions::train_count_, Range::at_least(0), "number of training images; 0: all")
-          .add("test_count", &GarmentsOnScenesOptions::test_count_, Range::at_least(0), "number of test images; 0: all")
-          .add("seed", &GarmentsOnScenesOptions::seed_, Range::at_least(0), "seed of the scenes");
-  return table;
-}
-
 MadeCounts make_garments_on_scenes(const GarmentsOnScenesOptions& options, const std::string& out, Progress& progress) {
   const char* what = "data make garments_on_scenes";
-  if (options.scenes().empty()) throw usage_error("{}: no scenes; pass scenes=DIR, images in class folders", what);
+  if (options.scenes.empty()) throw usage_error("{}: no scenes; pass scenes=DIR, images in class folders", what);
   AtomicFolder made(out);
   MadeCounts counts;
   std::string csv = csv_line({"path", "label", "bias"});

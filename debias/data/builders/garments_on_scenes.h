@@ -22,16 +22,23 @@
 
 namespace debias {
 
-class GarmentsOnScenesOptions {
- public:
-  DEBIAS_OPTION(GarmentsOnScenesOptions, std::string, root, "")
-  DEBIAS_OPTION(GarmentsOnScenesOptions, std::string, scenes, "")
-  DEBIAS_OPTION(GarmentsOnScenesOptions, double, correlation, 0.95)
-  DEBIAS_OPTION(GarmentsOnScenesOptions, int64_t, size, 32)
-  DEBIAS_OPTION(GarmentsOnScenesOptions, int64_t, train_count, 0)
-  DEBIAS_OPTION(GarmentsOnScenesOptions, int64_t, test_count, 0)
-  DEBIAS_OPTION(GarmentsOnScenesOptions, int64_t, seed, 1)
-  static const OptionTable<GarmentsOnScenesOptions>& table();
+struct GarmentsOnScenesOptions {
+  std::string root = "";
+  std::string scenes = "";
+  double correlation = 0.95;
+  int64_t size = 32;
+  int64_t train_count = 0;
+  int64_t test_count = 0;
+  int64_t seed = 1;
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with Fashion-MNIST's IDX files, plain or .gz");
+    o("scenes", scenes, "images in class folders, in train and test or not");
+    o("correlation", correlation, Range::closed(0, 1), "share of training images with a scene of their garment's own class");
+    o("size", size, Range::closed(16, 512), "height and width in pixels");
+    o("train_count", train_count, Range::at_least(0), "number of training images; 0: all");
+    o("test_count", test_count, Range::at_least(0), "number of test images; 0: all");
+    o("seed", seed, Range::at_least(0), "seed of the scenes");
+  }
 };
 
 // Usage errors: no `root` or `scenes`, an `out` that exists. Data errors: files that are missing or damaged (mnist.h), scenes in fewer than

@@ -139,9 +139,9 @@ DatasetInfo info_of(const GlyphsOptions& options, FolderSplit split) {
   DatasetInfo info;
   info.name = "glyphs";
   info.split = enum_name(split);
-  for (int64_t i = 0; i < options.classes(); ++i) info.class_names.push_back(glyph_shapes()[static_cast<size_t>(i)].name);
+  for (int64_t i = 0; i < options.classes; ++i) info.class_names.push_back(glyph_shapes()[static_cast<size_t>(i)].name);
   for (const Colour& colour : kPalette) info.bias_names.emplace_back(colour.name);
-  info.height = info.width = static_cast<int>(options.size());
+  info.height = info.width = static_cast<int>(options.size);
   info.mean = info.std = {0.5, 0.5, 0.5};
   return info;
 }
@@ -151,16 +151,16 @@ class Glyphs : public Dataset {
   Glyphs(const GlyphsOptions& options, FolderSplit split) : options_(options), split_(split), info_(info_of(options, split)) {}
 
   const DatasetInfo& info() const override { return info_; }
-  int64_t size() const override { return split_ == FolderSplit::kTest ? options_.test_count() : options_.train_count(); }
+  int64_t size() const override { return split_ == FolderSplit::kTest ? options_.test_count : options_.train_count; }
 
   int64_t label(int64_t index) const override {
     require_index(*this, index);
-    return index % options_.classes();
+    return index % options_.classes;
   }
 
   int64_t bias(int64_t index) const override {
     const int64_t own = label(index);
-    const int64_t k = index / options_.classes();
+    const int64_t k = index / options_.classes;
     const int64_t aligned_before = aligned_among(k);
     if (aligned_among(k + 1) > aligned_before) return own;
     const int64_t conflicting_before = k - aligned_before;
@@ -173,14 +173,14 @@ class Glyphs : public Dataset {
     sample.label = label(index);
     sample.bias = bias(index);
     RngKey key = {.domain = RngDomain::kData,
-                  .seed = static_cast<uint64_t>(options_.seed()),
+                  .seed = static_cast<uint64_t>(options_.hold_out.seed),
                   .epoch = split_ == FolderSplit::kTest ? uint64_t{1} : 0,
                   .sample = static_cast<uint64_t>(index),
                   .step = static_cast<uint16_t>(DataStream::kGlyph)};
     Random random(key);
     const Drawing drawing = draw_parameters(glyph_shapes()[static_cast<size_t>(sample.label)], kPalette[static_cast<size_t>(sample.bias)],
-                                            static_cast<double>(options_.size()), options_.variation(), random);
-    sample.image = paint(drawing, static_cast<int>(options_.size()), random);
+                                            static_cast<double>(options_.size), options_.variation, random);
+    sample.image = paint(drawing, static_cast<int>(options_.size), random);
     return sample;
   }
 
@@ -191,7 +191,7 @@ class Glyphs : public Dataset {
 
  private:
   int64_t aligned_among(int64_t first) const {
-    return static_cast<int64_t>(std::floor(static_cast<double>(first) * options_.correlation() + 1e-9));
+    return static_cast<int64_t>(std::floor(static_cast<double>(first) * options_.correlation + 1e-9));
   }
 
   GlyphsOptions options_;
@@ -201,34 +201,17 @@ class Glyphs : public Dataset {
 
 }  // namespace
 
-const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
-  static const auto table =
-      OptionTable<GlyphsOptions>()
-          .add("root", &GlyphsOptions::root_, "folder that debias data make wrote; without one, images are generated")
-          .add("split", &GlyphsOptions::split_, "split to read; only a generated folder has valid")
-          .add("classes", &GlyphsOptions::classes_, Range::closed(2, 10), "number of shapes")
-          .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
-          .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
-               "share of images on their class's own background colour; 0.1 means no bias")
-          .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
-               "amount of random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none")
-          .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "number of training images, before hold_out")
-          .add("test_count", &GlyphsOptions::test_count_, Range::closed(1, 1e9), "number of test images")
-          .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options) {
-  const FolderSplit split = options.split();
-  if (!options.root().empty()) {
-    require_root(options.root(), "data set 'glyphs'", "a folder that data make wrote");
-    return read_made_folder(info_of(options, split), options.root(), split, options);
+  const FolderSplit split = options.split;
+  if (!options.root.empty()) {
+    require_root(options.root, "data set 'glyphs'", "a folder that data make wrote");
+    return read_made_folder(info_of(options, split), options.root, split, options.hold_out);
   }
   if (split == FolderSplit::kValid) {
     throw usage_error("data set 'glyphs': split valid exists only in a folder written by data make; without a root, write split: held_out");
   }
   if (split == FolderSplit::kTest) return std::make_unique<Glyphs>(options, split);
-  return take_hold_out_part(std::make_unique<Glyphs>(options, FolderSplit::kTrain), options,
+  return take_hold_out_part(std::make_unique<Glyphs>(options, FolderSplit::kTrain), options.hold_out,
                             split == FolderSplit::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 

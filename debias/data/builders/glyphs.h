@@ -22,17 +22,28 @@
 
 namespace debias {
 
-class GlyphsOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(GlyphsOptions, std::string, root, "")
-  DEBIAS_OPTION(GlyphsOptions, FolderSplit, split, FolderSplit::kTrain)
-  DEBIAS_OPTION(GlyphsOptions, int64_t, classes, 10)
-  DEBIAS_OPTION(GlyphsOptions, int64_t, size, 32)
-  DEBIAS_OPTION(GlyphsOptions, double, correlation, 0.1)
-  DEBIAS_OPTION(GlyphsOptions, double, variation, 1)
-  DEBIAS_OPTION(GlyphsOptions, int64_t, train_count, 10000)
-  DEBIAS_OPTION(GlyphsOptions, int64_t, test_count, 2000)
-  static const OptionTable<GlyphsOptions>& table();
+struct GlyphsOptions {
+  std::string root = "";
+  FolderSplit split = FolderSplit::kTrain;
+  int64_t classes = 10;
+  int64_t size = 32;
+  double correlation = 0.1;
+  double variation = 1;
+  int64_t train_count = 10000;
+  int64_t test_count = 2000;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder that debias data make wrote; without one, images are generated");
+    o("split", split, "split to read; only a generated folder has valid");
+    o("classes", classes, Range::closed(2, 10), "number of shapes");
+    o("size", size, Range::closed(16, 256), "height and width");
+    o("correlation", correlation, Range::closed(0, 1), "share of images on their class's own background colour; 0.1 means no bias");
+    o("variation", variation, Range::closed(0, 1),
+      "amount of random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none");
+    o("train_count", train_count, Range::closed(1, 1e9), "number of training images, before hold_out");
+    o("test_count", test_count, Range::closed(1, 1e9), "number of test images");
+    hold_out.describe(o);
+  }
 };
 
 // A usage error for split valid without a root; with one, errors are those of made_folder.h.

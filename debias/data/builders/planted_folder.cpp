@@ -177,13 +177,13 @@ void write_images(const Planter& planter, const std::string& folder, const std::
 
 PlantedSplit list_all(const std::string& folder, const PlantOptions& options, PlantedFolder& counts) {
   const FolderLayout layout = find_layout(folder);
-  const auto seed = static_cast<uint64_t>(options.seed());
+  const auto seed = static_cast<uint64_t>(options.seed);
   PlantedSplit all = list_split(folder, layout.train);
   if (all.classes.size() < 2) {
     throw FileError(folder, fmt::format("a shortcut separates classes, and the folder has {}; put the images into a folder per class",
                                         all.classes.size() == 1 ? "one class" : "no classes"));
   }
-  assign(all, options.correlation(), seed, 0);
+  assign(all, options.correlation, seed, 0);
   counts.images = std::ssize(all.images);
   for (const PlantedImage& image : all.images) counts.aligned += image.bias == image.label ? 1 : 0;
   uint64_t number = 1;
@@ -200,14 +200,6 @@ PlantedSplit list_all(const std::string& folder, const PlantOptions& options, Pl
 
 }  // namespace
 
-const OptionTable<PlantOptions>& PlantOptions::table() {
-  static const auto table =
-      OptionTable<PlantOptions>()
-          .add("correlation", &PlantOptions::correlation_, Range::closed(0, 1), "share of training images with their class's value")
-          .add("seed", &PlantOptions::seed_, Range::at_least(0), "seed of the values and of the marks");
-  return table;
-}
-
 PlantedFolder plant_shortcut(PlantKind kind, const PlantOptions& options, const std::string& folder, const std::string& out,
                              Progress& progress) {
   refuse_inside_data(out, {folder});
@@ -216,7 +208,7 @@ PlantedFolder plant_shortcut(PlantKind kind, const PlantOptions& options, const 
   PlantedSplit all = list_all(folder, options, counts);
   name_files(kind, all.images);
   require_own_names(folder, all.images);
-  const Planter planter(kind, static_cast<uint64_t>(options.seed()), std::ssize(all.classes));
+  const Planter planter(kind, static_cast<uint64_t>(options.seed), std::ssize(all.classes));
   write_images(planter, folder, made.building(), all.images, progress);
   write_file_atomically((fs::path(made.building()) / "planted.csv").string(), csv_of(all, "bias", all.classes));
   if (kind == PlantKind::kColumn) {

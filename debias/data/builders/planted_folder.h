@@ -7,11 +7,8 @@
 // reveals nothing; the others keep the bytes. The same seed gives the same files.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
@@ -19,28 +16,17 @@
 namespace debias {
 
 enum class PlantKind { kSquare, kSquareAnywhere, kText, kBorder, kScene, kBlur, kJpeg, kNoise, kSize, kName, kExif, kColumn, kTint };
-template <>
-struct EnumNames<PlantKind> {
-  static constexpr std::array<std::pair<std::string_view, PlantKind>, 13> values = {{{"square", PlantKind::kSquare},
-                                                                                     {"square_anywhere", PlantKind::kSquareAnywhere},
-                                                                                     {"text", PlantKind::kText},
-                                                                                     {"border", PlantKind::kBorder},
-                                                                                     {"scene", PlantKind::kScene},
-                                                                                     {"blur", PlantKind::kBlur},
-                                                                                     {"jpeg", PlantKind::kJpeg},
-                                                                                     {"noise", PlantKind::kNoise},
-                                                                                     {"size", PlantKind::kSize},
-                                                                                     {"name", PlantKind::kName},
-                                                                                     {"exif", PlantKind::kExif},
-                                                                                     {"column", PlantKind::kColumn},
-                                                                                     {"tint", PlantKind::kTint}}};
-};
+constexpr auto enum_words(PlantKind) {
+  return named("square", "square_anywhere", "text", "border", "scene", "blur", "jpeg", "noise", "size", "name", "exif", "column", "tint");
+}
 
-class PlantOptions {
- public:
-  DEBIAS_OPTION(PlantOptions, double, correlation, 0.95)
-  DEBIAS_OPTION(PlantOptions, int64_t, seed, 1)
-  static const OptionTable<PlantOptions>& table();
+struct PlantOptions {
+  double correlation = 0.95;
+  int64_t seed = 1;
+  void describe(OptionVisitor& o) {
+    o("correlation", correlation, Range::closed(0, 1), "share of training images with their class's value");
+    o("seed", seed, Range::at_least(0), "seed of the values and of the marks");
+  }
 };
 
 struct PlantedFolder {

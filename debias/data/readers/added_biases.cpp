@@ -24,7 +24,9 @@ std::string folder_of_split(const std::vector<std::string>& images, const std::s
 }  // namespace
 
 AddedBiases::AddedBiases(const LabelColumns& columns)
-    : columns_(LabelColumns(columns).label(std::nullopt)), digest_(file_digest(columns.file())), finds_paths_(!has_path_column(columns)) {
+    : columns_{.file = columns.file, .path = columns.path, .label = std::nullopt, .bias = columns.bias},
+      digest_(file_digest(columns.file)),
+      finds_paths_(!has_path_column(columns)) {
   if (!finds_paths_) labels_ = read_label_file(columns_);
 }
 

@@ -30,7 +30,7 @@ class AddedBiases {
   Added add(std::shared_ptr<const Dataset> dataset, const std::string& root);
 
   const std::vector<std::string>& names() const { return labels_.bias.names; }
-  const std::string& file() const { return columns_.file(); }
+  const std::string& file() const { return columns_.file; }
   const std::string& column() const { return labels_.bias.title; }
   const std::string& digest() const { return digest_; }  // SHA-256 of the file's bytes
 

@@ -21,14 +21,6 @@ std::unique_ptr<Dataset> conflicting_only(std::unique_ptr<Dataset> test, const s
 
 }  // namespace
 
-const OptionTable<BffhqOptions>& BffhqOptions::table() {
-  static const auto table = OptionTable<BffhqOptions>()
-                                .add("root", &BffhqOptions::root_, "folder with 0.5pct, valid and test")
-                                .add("split", &BffhqOptions::split_, "split to read; test has only images whose target and bias differ")
-                                .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_bffhq(const BffhqOptions& options) {
   DatasetInfo info;
   info.name = "bffhq";
@@ -38,8 +30,8 @@ std::unique_ptr<Dataset> make_bffhq(const BffhqOptions& options) {
   info.std = {0.2023, 0.1994, 0.2010};
   SplitFolders folders;
   folders.train = {"0.5pct/align", "0.5pct/conflict"};
-  auto images = read_named_images(std::move(info), options.root(), folders, options.split(), options);
-  return options.split() == FolderSplit::kTest ? conflicting_only(std::move(images), options.root()) : std::move(images);
+  auto images = read_named_images(std::move(info), options.root, folders, options.split, options.hold_out);
+  return options.split == FolderSplit::kTest ? conflicting_only(std::move(images), options.root) : std::move(images);
 }
 
 }  // namespace debias

@@ -14,11 +14,15 @@
 
 namespace debias {
 
-class BffhqOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(BffhqOptions, std::string, root, "")
-  DEBIAS_OPTION(BffhqOptions, FolderSplit, split, FolderSplit::kTrain)
-  static const OptionTable<BffhqOptions>& table();
+struct BffhqOptions {
+  std::string root = "";
+  FolderSplit split = FolderSplit::kTrain;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with 0.5pct, valid and test");
+    o("split", split, "split to read; test has only images whose target and bias differ");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the path, as of read_named_images; also where no image of test is bias-conflicting.

@@ -152,20 +152,12 @@ std::unique_ptr<Dataset> read_part(const std::string& root, const Format& format
 }
 
 std::unique_ptr<Dataset> make(const CifarOptions& options, const Format& format) {
-  if (options.split() == Split::kTest) return read_part(options.root(), format, false);
-  return take_hold_out_part(read_part(options.root(), format, true), options,
-                            options.split() == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+  if (options.split == Split::kTest) return read_part(options.root, format, false);
+  return take_hold_out_part(read_part(options.root, format, true), options.hold_out,
+                            options.split == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
 }  // namespace
-
-const OptionTable<CifarOptions>& CifarOptions::table() {
-  static const auto table = OptionTable<CifarOptions>()
-                                .add("root", &CifarOptions::root_, "folder with the binary files, or with their archive's folder")
-                                .add("split", &CifarOptions::split_, "split to read")
-                                .include(HoldOutOptions::table());
-  return table;
-}
 
 std::unique_ptr<Dataset> make_cifar10(const CifarOptions& options) { return make(options, cifar10_format()); }
 std::unique_ptr<Dataset> make_cifar100(const CifarOptions& options) { return make(options, cifar100_format()); }

@@ -17,11 +17,15 @@
 
 namespace debias {
 
-class CifarOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(CifarOptions, std::string, root, "")
-  DEBIAS_OPTION(CifarOptions, Split, split, Split::kTrain)
-  static const OptionTable<CifarOptions>& table();
+struct CifarOptions {
+  std::string root = "";
+  Split split = Split::kTrain;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with the binary files, or with their archive's folder");
+    o("split", split, "split to read");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the file: missing (and what was looked for), empty, a partial record, a label that is not a class.

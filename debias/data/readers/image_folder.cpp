@@ -141,11 +141,10 @@ void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
 }
 
 std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
-  require_root(options.root(), "data set 'image_folder'", "one folder of images per class");
-  const std::string prefix = split_prefix(options.root(), split);
-  Listing listing =
-      options.classes().empty() ? list_files(options.root(), prefix) : list_selected(options.root(), prefix, options.classes());
-  const std::string folder = prefix.empty() ? options.root() : (fs::path(options.root()) / split).string();
+  require_root(options.root, "data set 'image_folder'", "one folder of images per class");
+  const std::string prefix = split_prefix(options.root, split);
+  Listing listing = options.classes.empty() ? list_files(options.root, prefix) : list_selected(options.root, prefix, options.classes);
+  const std::string folder = prefix.empty() ? options.root : (fs::path(options.root) / split).string();
   if (!listing.class_names.empty()) {
     for (const std::string& image : list_images_directly_in(folder)) listing.beside.push_back(prefix + image);
   }
@@ -157,38 +156,22 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.remarks = std::move(listing.remarks);
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
-  if (!options.labels().file().empty()) {
+  if (!options.labels.file.empty()) {
     std::vector<std::string> images;
     for (const ImageFile& file : listing.files) images.push_back(file.path);
-    join_labels({options.root(), prefix, options.labels().file(), listing.beside}, read_label_file(options.labels(), images), listing.files,
-                info);
+    join_labels({options.root, prefix, options.labels.file, listing.beside}, read_label_file(options.labels, images), listing.files, info);
   }
-  const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
-  return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);
+  const auto exif = options.exif_orientation ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
+  return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), exif);
 }
 
 }  // namespace
 
-const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
-  static const auto table =
-      OptionTable<ImageFolderOptions>()
-          .add("root", &ImageFolderOptions::root_, "folder with class folders, or with one folder of class folders per split")
-          .add("split", &ImageFolderOptions::split_, "folder of the root to read; train is the root itself if there is no such folder")
-          .add("labels", &ImageFolderOptions::labels_,
-               "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
-          .add("classes", &ImageFolderOptions::classes_,
-               "classes to read: imagenet9, imagenet100, cifar4 or a file with lines CLASS: FOLDER ...; empty: all")
-          .add("exif_orientation", &ImageFolderOptions::exif_orientation_,
-               "rotate photographs by their EXIF orientation, which torchvision does not")
-          .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
-  const bool held_out = options.split() == "held_out";
-  std::unique_ptr<Dataset> images = read_folder(options, held_out ? "train" : options.split());
-  if (!held_out && options.split() != "train") return images;
-  return take_hold_out_part(std::move(images), options, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+  const bool held_out = options.split == "held_out";
+  std::unique_ptr<Dataset> images = read_folder(options, held_out ? "train" : options.split);
+  if (!held_out && options.split != "train") return images;
+  return take_hold_out_part(std::move(images), options.hold_out, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
 }  // namespace debias

@@ -27,14 +27,21 @@
 
 namespace debias {
 
-class ImageFolderOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(ImageFolderOptions, std::string, root, "")
-  DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
-  DEBIAS_OPTION(ImageFolderOptions, LabelColumns, labels, {})
-  DEBIAS_OPTION(ImageFolderOptions, std::string, classes, "")
-  DEBIAS_OPTION(ImageFolderOptions, bool, exif_orientation, true)
-  static const OptionTable<ImageFolderOptions>& table();
+struct ImageFolderOptions {
+  std::string root = "";
+  std::string split = "train";
+  LabelColumns labels = {};
+  std::string classes = "";
+  bool exif_orientation = true;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with class folders, or with one folder of class folders per split");
+    o("split", split, "folder of the root to read; train is the root itself if there is no such folder");
+    o("labels", labels, "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them");
+    o("classes", classes, "classes to read: imagenet9, imagenet100, cifar4 or a file with lines CLASS: FOLDER ...; empty: all");
+    o("exif_orientation", exif_orientation, "rotate photographs by their EXIF orientation, which torchvision does not");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the path: a missing root or split, no image at all, a malformed or incomplete CSV.

@@ -14,13 +14,17 @@
 
 namespace debias {
 
-class LabelColumns {
- public:
-  DEBIAS_OPTION(LabelColumns, std::string, file, "")
-  DEBIAS_OPTION(LabelColumns, std::string, path, "path")
-  DEBIAS_OPTION(LabelColumns, std::optional<std::string>, label, "")  // empty: not named
-  DEBIAS_OPTION(LabelColumns, std::optional<std::string>, bias, "")
-  static const OptionTable<LabelColumns>& table();
+struct LabelColumns {
+  std::string file = "";
+  std::string path = "path";
+  std::optional<std::string> label = "";  // empty: not named
+  std::optional<std::string> bias = "";
+  void describe(OptionVisitor& o) {
+    o("file", file, "CSV with one row an image");
+    o("path", path, "column of paths");
+    o("label", label, "column of labels; none: the folders' names");
+    o("bias", bias, "column of bias labels; none: no bias");
+  }
 
   // `what` begins messages. config() is the file alone where no column is named.
   static LabelColumns from_config(const Config& value, const std::string& what);

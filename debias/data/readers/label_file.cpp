@@ -40,13 +40,13 @@ size_t required(const CsvTable& table, const std::string& title) {
       table.path(), table.header_line(),
       fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}} in a recipe, or "
                   "labels.path={} after a command",
-                  columns.path(), fmt::join(titles, ", "), table.path(), first, titles.size() > 1 ? ", label: " + titles[1] : "", first));
+                  columns.path, fmt::join(titles, ", "), table.path(), first, titles.size() > 1 ? ", label: " + titles[1] : "", first));
 }
 
 // The column of paths, which need not be named.
 size_t path_column(const CsvTable& table, const LabelColumns& columns, const std::vector<size_t>& taken,
                    const std::vector<std::string>& images, std::vector<std::string>& notes) {
-  if (columns.path() != LabelColumns().path() || table.find(columns.path())) return required(table, columns.path());
+  if (columns.path != LabelColumns().path || table.find(columns.path)) return required(table, columns.path);
   const auto found = images.empty() ? std::nullopt : naming_column(table, SampleNames(images), taken);
   if (!found) refuse_without_paths(table, columns);
   notes.push_back(table.titles()[*found].empty() ? "the column without a title names the images"
@@ -152,15 +152,15 @@ std::vector<RowName> LabelFile::names() const {
 }
 
 bool has_path_column(const LabelColumns& columns) {
-  return columns.path() != LabelColumns().path() || CsvTable(columns.file()).find(columns.path());
+  return columns.path != LabelColumns().path || CsvTable(columns.file).find(columns.path);
 }
 
 LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::string>& images) {
-  const CsvTable table(columns.file());
+  const CsvTable table(columns.file);
   LabelFile file;
   file.notes = table.notes();
-  const auto label_column = wanted(table, columns.label(), "label");
-  const auto bias_column = wanted(table, columns.bias(), "bias");
+  const auto label_column = wanted(table, columns.label, "label");
+  const auto bias_column = wanted(table, columns.bias, "bias");
   std::vector<size_t> taken;
   for (const auto& column : {label_column, bias_column}) {
     if (column) taken.push_back(*column);
@@ -169,7 +169,7 @@ LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::st
   if (taken.empty()) refuse_without_values(table);
   taken.push_back(paths);
   file.path_title = table.titles()[paths];
-  file.looks_for_bias = columns.bias().has_value();
+  file.looks_for_bias = columns.bias.has_value();
   file.others = other_columns(table, taken);
   const std::vector<int64_t> labels = read_column(table, label_column, "class", file.label);
   const std::vector<int64_t> biases = read_column(table, bias_column, "bias label", file.bias);

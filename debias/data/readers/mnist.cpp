@@ -55,18 +55,10 @@ std::unique_ptr<Dataset> read_part(const std::string& root, bool train) {
 
 }  // namespace
 
-const OptionTable<MnistOptions>& MnistOptions::table() {
-  static const auto table = OptionTable<MnistOptions>()
-                                .add("root", &MnistOptions::root_, "folder with the IDX files, plain or .gz")
-                                .add("split", &MnistOptions::split_, "split to read")
-                                .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_mnist(const MnistOptions& options) {
-  if (options.split() == Split::kTest) return read_part(options.root(), false);
-  return take_hold_out_part(read_part(options.root(), true), options,
-                            options.split() == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+  if (options.split == Split::kTest) return read_part(options.root, false);
+  return take_hold_out_part(read_part(options.root, true), options.hold_out,
+                            options.split == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
 }  // namespace debias

@@ -12,11 +12,15 @@
 
 namespace debias {
 
-class MnistOptions : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(MnistOptions, std::string, root, "")
-  DEBIAS_OPTION(MnistOptions, Split, split, Split::kTrain)
-  static const OptionTable<MnistOptions>& table();
+struct MnistOptions {
+  std::string root = "";
+  Split split = Split::kTrain;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with the IDX files, plain or .gz");
+    o("split", split, "split to read");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the file: missing, malformed (idx_file.h), not 28x28, images and labels of different counts, a label above 9.

@@ -5,11 +5,8 @@
 // bias are the last two fields of the name, whatever is before them; subfolders carry no meaning. Extensions .jpg .jpeg .png.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/data/dataset.h"
@@ -19,11 +16,7 @@ namespace debias {
 
 enum class FolderSplit { kTrain, kTest, kValid, kHeldOut };
 
-template <>
-struct EnumNames<FolderSplit> {
-  static constexpr std::array<std::pair<std::string_view, FolderSplit>, 4> values = {
-      {{"train", FolderSplit::kTrain}, {"test", FolderSplit::kTest}, {"valid", FolderSplit::kValid}, {"held_out", FolderSplit::kHeldOut}}};
-};
+constexpr auto enum_words(FolderSplit) { return named("train", "test", "valid", "held_out"); }
 
 // Folders of the images of each split, relative to the root; every folder named must exist.
 struct SplitFolders {

@@ -4,24 +4,17 @@
 // are not read.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class PairAnswer { kSame, kDifferent, kSkip };
-template <>
-struct EnumNames<PairAnswer> {
-  static constexpr std::array<std::pair<std::string_view, PairAnswer>, 3> values = {
-      {{"same", PairAnswer::kSame}, {"different", PairAnswer::kDifferent}, {"skip", PairAnswer::kSkip}}};
-};
+constexpr auto enum_words(PairAnswer) { return named("same", "different", "skip"); }
 
 struct MarkedPair {
   std::string a, b;

@@ -18,8 +18,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "debias/core/options.h"
-
 namespace debias {
 
 // A name in a CSV, and its line in the file, from 1.

@@ -12,48 +12,32 @@ namespace {
 constexpr const char* kWhat = "data set 'sentences'";
 
 Vocabulary vocabulary_of(const SentencesOptions& options) {
-  if (!options.vocabulary().empty()) return Vocabulary::read(options.vocabulary());
+  if (!options.vocabulary.empty()) return Vocabulary::read(options.vocabulary);
   throw usage_error("{}: no vocabulary is given; make one with debias text vocabulary, and write vocabulary: FILE", kWhat);
 }
 
 SentenceStore store_of(const SentencesOptions& options, const std::vector<TextFile>& files, const Vocabulary& vocabulary) {
-  if (!options.cache().empty()) refuse_inside_data(options.cache(), text_folders(options.root()), "cache");
-  return SentenceStore::make({files, options, options.max_tokens()}, vocabulary, options.cache());
+  if (!options.cache.empty()) refuse_inside_data(options.cache, text_folders(options.root), "cache");
+  return SentenceStore::make({files, options.text, options.max_tokens}, vocabulary, options.cache);
 }
 
 }  // namespace
 
 std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books) {
-  const int64_t out = options.hold_out();
+  const int64_t out = options.hold_out;
   if (out >= books) throw usage_error("{}: hold_out: {} of {} books; at least one must be left to train on", kWhat, out, books);
-  if (options.split() == BookSplit::kHeldOut && out == 0) throw usage_error("{}: split: held_out; give hold_out: N", kWhat);
-  const std::vector<int64_t> order = permutation(books, {.domain = RngDomain::kData, .seed = static_cast<uint64_t>(options.seed())});
-  const bool held_out = options.split() == BookSplit::kHeldOut;
+  if (options.split == BookSplit::kHeldOut && out == 0) throw usage_error("{}: split: held_out; give hold_out: N", kWhat);
+  const std::vector<int64_t> order = permutation(books, {.domain = RngDomain::kData, .seed = static_cast<uint64_t>(options.seed)});
+  const bool held_out = options.split == BookSplit::kHeldOut;
   std::vector<int64_t> chosen(held_out ? order.begin() : order.begin() + out, held_out ? order.begin() + out : order.end());
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
 
-const OptionTable<SentencesOptions>& SentencesOptions::table() {
-  using Self = SentencesOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("root", &Self::root_, "a text file, or a folder of .txt files with one book each")
-          .add("vocabulary", &Self::vocabulary_, "vocabulary file, written by debias text vocabulary")
-          .include(TextOptions::table())
-          .add("split", &Self::split_, "split to read")
-          .add("hold_out", &Self::hold_out_, Range::at_least(0), "number of books held out; split: held_out has those")
-          .add("seed", &Self::seed_, Range::at_least(0), "seed of the choice of the held-out books")
-          .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16),
-               "maximum number of tokens per sentence; longer sentences are truncated")
-          .add("cache", &Self::cache_, "file for the tokenised sentences; it is memory-mapped, so a corpus may exceed the memory");
-  return table;
-}
-
 Sentences::Sentences(const SentencesOptions& options)
     : options_(options),
       vocabulary_(vocabulary_of(options)),
-      files_(text_files(options.root(), kWhat)),
+      files_(text_files(options.root, kWhat)),
       store_(store_of(options, files_, vocabulary_)) {
   for (const int64_t number : chosen_books(options, store_.books())) {
     const int64_t sentences = store_.end_of(number) - store_.first_of(number);
@@ -61,7 +45,7 @@ Sentences::Sentences(const SentencesOptions& options)
     size_ += sentences;
   }
   info_.name = "sentences";
-  info_.split = std::string(enum_name(options.split()));
+  info_.split = std::string(enum_name(options.split));
   info_.channels = 0;
   info_.words = vocabulary_.size();
 }

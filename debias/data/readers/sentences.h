@@ -16,22 +16,27 @@
 namespace debias {
 
 enum class BookSplit { kTrain, kHeldOut };
-template <>
-struct EnumNames<BookSplit> {
-  static constexpr std::array<std::pair<std::string_view, BookSplit>, 2> values = {
-      {{"train", BookSplit::kTrain}, {"held_out", BookSplit::kHeldOut}}};
-};
+constexpr auto enum_words(BookSplit) { return named("train", "held_out"); }
 
-class SentencesOptions : public TextOptions {
- public:
-  DEBIAS_OPTION(SentencesOptions, std::string, root, "")
-  DEBIAS_OPTION(SentencesOptions, std::string, vocabulary, "")
-  DEBIAS_OPTION(SentencesOptions, BookSplit, split, BookSplit::kTrain)
-  DEBIAS_OPTION(SentencesOptions, int64_t, hold_out, 0)
-  DEBIAS_OPTION(SentencesOptions, int64_t, seed, 0)
-  DEBIAS_OPTION(SentencesOptions, int64_t, max_tokens, 50)
-  DEBIAS_OPTION(SentencesOptions, std::string, cache, "")
-  static const OptionTable<SentencesOptions>& table();
+struct SentencesOptions {
+  std::string root = "";
+  std::string vocabulary = "";
+  TextOptions text = {};
+  BookSplit split = BookSplit::kTrain;
+  int64_t hold_out = 0;
+  int64_t seed = 0;
+  int64_t max_tokens = 50;
+  std::string cache = "";
+  void describe(OptionVisitor& o) {
+    o("root", root, "a text file, or a folder of .txt files with one book each");
+    o("vocabulary", vocabulary, "vocabulary file, written by debias text vocabulary");
+    text.describe(o);
+    o("split", split, "split to read");
+    o("hold_out", hold_out, Range::at_least(0), "number of books held out; split: held_out has those");
+    o("seed", seed, Range::at_least(0), "seed of the choice of the held-out books");
+    o("max_tokens", max_tokens, Range::closed(1, 1 << 16), "maximum number of tokens per sentence; longer sentences are truncated");
+    o("cache", cache, "file for the tokenised sentences; it is memory-mapped, so a corpus may exceed the memory");
+  }
 };
 
 // Which of so many books, in the order of their names, are of the split. A usage error where too few are left.

@@ -163,10 +163,10 @@ fs::path folder_of(const std::string& root, const std::vector<std::string>& part
 
 // Train without the held-out images, then everything unlabelled.
 std::unique_ptr<Dataset> with_part_held_out(std::unique_ptr<Dataset> both, const Stl10Options& options) {
-  if (options.hold_out() == 0) return both;
+  if (options.hold_out.count == 0) return both;
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < both->size() && both->label(i) != kUnknown; ++i) labels.push_back(both->label(i));
-  std::vector<int64_t> kept = partition_hold_out(labels, options.hold_out(), static_cast<uint64_t>(options.seed())).kept;
+  std::vector<int64_t> kept = partition_hold_out(labels, options.hold_out.count, static_cast<uint64_t>(options.hold_out.seed)).kept;
   for (auto i = static_cast<int64_t>(labels.size()); i < both->size(); ++i) kept.push_back(i);
   const std::string split = both->info().split;
   return std::make_unique<Subset>(std::move(both), std::move(kept), split);
@@ -174,24 +174,16 @@ std::unique_ptr<Dataset> with_part_held_out(std::unique_ptr<Dataset> both, const
 
 }  // namespace
 
-const OptionTable<Stl10Options>& Stl10Options::table() {
-  static const auto table = OptionTable<Stl10Options>()
-                                .add("root", &Stl10Options::root_, "folder with the binary files, or with their archive's folder")
-                                .add("split", &Stl10Options::split_, "split to read")
-                                .include(HoldOutOptions::table());
-  return table;
-}
-
 std::unique_ptr<Dataset> make_stl10(const Stl10Options& options) {
-  const StlSplit split = options.split();
+  const StlSplit split = options.split;
   const std::vector<std::string> parts = parts_of(split);
-  const fs::path folder = folder_of(options.root(), parts);
+  const fs::path folder = folder_of(options.root, parts);
   auto images = std::make_unique<Stl10>(enum_name(split == StlSplit::kHeldOut ? StlSplit::kTrain : split));
   for (const std::string& part : parts) images->add(folder, part);
   if (split == StlSplit::kUnlabeled) images->forget_classes();
   if (split == StlSplit::kTrainAndUnlabeled) return with_part_held_out(std::move(images), options);
-  if (split == StlSplit::kTrain) return take_hold_out_part(std::move(images), options, HoldOutPart::kKept);
-  if (split == StlSplit::kHeldOut) return take_hold_out_part(std::move(images), options, HoldOutPart::kHeldOut);
+  if (split == StlSplit::kTrain) return take_hold_out_part(std::move(images), options.hold_out, HoldOutPart::kKept);
+  if (split == StlSplit::kHeldOut) return take_hold_out_part(std::move(images), options.hold_out, HoldOutPart::kHeldOut);
   return images;
 }
 

@@ -8,11 +8,8 @@
 // the split before `hold_out`.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
@@ -21,20 +18,17 @@ namespace debias {
 
 enum class StlSplit { kTrain, kTest, kUnlabeled, kTrainAndUnlabeled, kHeldOut };
 
-template <>
-struct EnumNames<StlSplit> {
-  static constexpr std::array<std::pair<std::string_view, StlSplit>, 5> values = {{{"train", StlSplit::kTrain},
-                                                                                   {"test", StlSplit::kTest},
-                                                                                   {"unlabeled", StlSplit::kUnlabeled},
-                                                                                   {"train+unlabeled", StlSplit::kTrainAndUnlabeled},
-                                                                                   {"held_out", StlSplit::kHeldOut}}};
-};
+constexpr auto enum_words(StlSplit) { return named("train", "test", "unlabeled", "train+unlabeled", "held_out"); }
 
-class Stl10Options : public HoldOutOptions {
- public:
-  DEBIAS_OPTION(Stl10Options, std::string, root, "")
-  DEBIAS_OPTION(Stl10Options, StlSplit, split, StlSplit::kTrain)
-  static const OptionTable<Stl10Options>& table();
+struct Stl10Options {
+  std::string root = "";
+  StlSplit split = StlSplit::kTrain;
+  HoldOutOptions hold_out = {};
+  void describe(OptionVisitor& o) {
+    o("root", root, "folder with the binary files, or with their archive's folder");
+    o("split", split, "split to read");
+    hold_out.describe(o);
+  }
 };
 
 // A data error naming the file: missing (and what was looked for), empty, a partial record, labels of another count, a label that is no

@@ -17,15 +17,15 @@ constexpr char kClusteringsName[] = "clusterings";
 // Clusters by path, of the columns asked for.
 class ClusterFile {
  public:
-  explicit ClusterFile(const ClusteringsOptions& options) : file_(options.file()), numbers_(options.columns().size()) {
+  explicit ClusterFile(const ClusteringsOptions& options) : file_(options.file), numbers_(options.columns.size()) {
     const CsvTable table(file_);
     const auto column = [&](const std::string& name) {
       if (const auto found = table.find(name)) return *found;
       throw FileError(file_, fmt::format("no column '{}'{}", name, suggestion(name, table.titles())));
     };
-    const size_t path = column(options.path());
+    const size_t path = column(options.path);
     std::vector<size_t> places;
-    for (const auto& name : options.columns()) places.push_back(column(name));
+    for (const auto& name : options.columns) places.push_back(column(name));
     for (const CsvRecord& record : table.rows()) {
       Row row{record.fields[path], {}};
       for (size_t c = 0; c < places.size(); ++c) row.clusters.push_back(number_of(c, record.fields[places[c]]));
@@ -99,60 +99,44 @@ ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count,
 
 [[gnu::noinline]] ClusteringsOptions::ClusteringsOptions() = default;
 
-const OptionTable<ClusteringsOptions>& ClusteringsOptions::table() {
-  using Self = ClusteringsOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("file", &Self::file_, "CSV with a row for each evaluated image")
-                                .add("path", &Self::path_, "column of paths")
-                                .add("columns", &Self::columns_, "columns of clusters, one for each clustering")
-                                .add("min_count", &Self::min_count_, Range::closed(1, 1e9),
-                                     "minimum size of a cell of class and cluster; smaller cells are left out")
-                                .add("predictions", &Self::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
-                                .check([](const Self& options, const std::string& what) {
-                                  if (options.columns().empty()) throw usage_error("{}: columns: give at least one", what);
-                                });
-  return table;
-}
-
 std::vector<Metric> clusterings_metrics() {
   return {{"clusterings_acc", "accuracy over clusterings, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups}};
 }
 
 EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const ClusteringsOptions& given, Progress&) {
   ClusteringsOptions options = given;
-  if (options.file().empty()) throw usage_error("clusterings: no file is given; write clusterings: {{file: FILE.csv}}");
-  options.predictions(chosen_predictions(input, options.predictions(), kClusteringsName));
+  if (options.file.empty()) throw usage_error("clusterings: no file is given; write clusterings: {{file: FILE.csv}}");
+  options.predictions = chosen_predictions(input, options.predictions, kClusteringsName);
   const int64_t classes = count_classes(*input.train, kClusteringsName);
   const ClusterFile file(options);
   EvaluationResult result;
   std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> found;
   for (const auto& evaluated : evaluated_splits(input)) {
     require_labels(*evaluated.dataset, classes, kClusteringsName);
-    const auto clusters = clusters_of(file, options.file(), *evaluated.dataset, options.columns().size());
+    const auto clusters = clusters_of(file, options.file, *evaluated.dataset, options.columns.size());
     if (clusters.empty()) {
       result.notes.push_back(
-          fmt::format("clusterings: {}: none of its images is in {}, so it is not evaluated", evaluated.name, options.file()));
+          fmt::format("clusterings: {}: none of its images is in {}, so it is not evaluated", evaluated.name, options.file));
       continue;
     }
     GroupSamples samples;
     samples.classes = classes;
     for (int64_t i = 0; i < evaluated.dataset->size(); ++i) samples.labels.push_back(evaluated.dataset->label(i));
-    samples.predictions = predictions_of(input, cache, options.predictions(), evaluated.name);
+    samples.predictions = predictions_of(input, cache, options.predictions, evaluated.name);
     double sum = 0;
     for (size_t c = 0; c < clusters.size(); ++c) {
       samples.biases = clusters[c];
       samples.groups = file.cluster_count(c);
-      const ClusteringAccuracy mean =
-          mean_over_cells(count_groups(samples), options.min_count(), evaluated.name + ": " + options.columns()[c]);
-      found[evaluated.name].emplace_back(options.columns()[c], mean);
+      const ClusteringAccuracy mean = mean_over_cells(count_groups(samples), options.min_count, evaluated.name + ": " + options.columns[c]);
+      found[evaluated.name].emplace_back(options.columns[c], mean);
       sum += mean.accuracy;
     }
     result.metrics[evaluated.name + ".clusterings_acc"] = sum / static_cast<double>(clusters.size());
     result.predictions[evaluated.name] = std::move(samples.predictions);
   }
-  if (result.metrics.empty()) throw FileError(options.file(), "no row is of an evaluated image; its paths must end as theirs do");
-  result.record = describe(kClusteringsName, input, result.metrics, ClusteringsOptions::table().write(options), classes);
-  result.record.predictions = enum_name(options.predictions());
+  if (result.metrics.empty()) throw FileError(options.file, "no row is of an evaluated image; its paths must end as theirs do");
+  result.record = describe(kClusteringsName, input, result.metrics, config_of(options), classes);
+  result.record.predictions = enum_name(options.predictions);
   result.record.clusterings = std::move(found);
   result.record.notes = result.notes;
   return result;

@@ -18,15 +18,23 @@
 
 namespace debias {
 
-class ClusteringsOptions {
- public:
+struct ClusteringsOptions {
   ClusteringsOptions();
-  DEBIAS_OPTION(ClusteringsOptions, std::string, file, "")
-  DEBIAS_OPTION(ClusteringsOptions, std::string, path, "path")
-  DEBIAS_OPTION(ClusteringsOptions, std::vector<std::string>, columns, {"cluster1", "cluster2", "cluster3"})
-  DEBIAS_OPTION(ClusteringsOptions, int64_t, min_count, 10)
-  DEBIAS_OPTION(ClusteringsOptions, PredictionSource, predictions, PredictionSource::kAuto)
-  static const OptionTable<ClusteringsOptions>& table();
+  std::string file = "";
+  std::string path = "path";
+  std::vector<std::string> columns = {"cluster1", "cluster2", "cluster3"};
+  int64_t min_count = 10;
+  PredictionSource predictions = PredictionSource::kAuto;
+  void describe(OptionVisitor& o) {
+    o("file", file, "CSV with a row for each evaluated image");
+    o("path", path, "column of paths");
+    o("columns", columns, "columns of clusters, one for each clustering");
+    o("min_count", min_count, Range::closed(1, 1e9), "minimum size of a cell of class and cluster; smaller cells are left out");
+    o("predictions", predictions, "predictions to evaluate; auto: the run's classifier, else kNN");
+    o.check([this](const std::string& what) {
+      if (columns.empty()) throw usage_error("{}: columns: give at least one", what);
+    });
+  }
 };
 
 std::vector<Metric> clusterings_metrics();

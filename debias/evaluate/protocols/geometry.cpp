@@ -30,18 +30,6 @@ void evaluate_bias(const BiasProbe& probe, const std::string& split, const Featu
 
 [[gnu::noinline]] GeometryOptions::GeometryOptions() = default;
 
-const OptionTable<GeometryOptions>& GeometryOptions::table() {
-  static const auto table =
-      OptionTable<GeometryOptions>()
-          .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6),
-               "maximum number of images of a split; pairs are compared among them")
-          .add("bins", &GeometryOptions::bins_, Range::closed(1, 1e5), "number of bins of the cosine histograms, over [-1, 1]")
-          .add("bias_probe", &GeometryOptions::bias_probe_, "train a linear classifier for the bias label")
-          .add("probe_iterations", &GeometryOptions::probe_iterations_, Range::closed(1, 1e5), "maximum number of L-BFGS iterations")
-          .add("seed", &GeometryOptions::seed_, Range::at_least(0), "seed of the choice of images and their views; auto: the run's");
-  return table;
-}
-
 std::vector<Metric> geometry_metrics() {
   const std::vector<std::string> guesses = {"bias_majority_rate", "bias_uniform_rate"};
   return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures, guesses},
@@ -55,14 +43,14 @@ std::vector<Metric> geometry_metrics() {
 
 EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const GeometryOptions& given, Progress& progress) {
   GeometryOptions options = given;
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto seed = static_cast<uint64_t>(*options.seed());
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  const auto seed = static_cast<uint64_t>(*options.seed);
   std::optional<BiasProbe> probe;
   EvaluationResult result;
-  if (options.bias_probe()) {
+  if (options.bias_probe) {
     bool biased = false;
     for (int64_t i = 0; i < input.train->size(); ++i) biased = biased || input.train->bias(i) != kUnknown;
-    if (biased) probe = fit_bias_probe(cache.train(), options.probe_iterations(), progress);
+    if (biased) probe = fit_bias_probe(cache.train(), options.probe_iterations, progress);
     if (probe && !probe->fit.converged) {
       result.notes.push_back(
           fmt::format("geometry: the bias probe has not converged in {} iterations (largest gradient {:.1e}); raise probe_iterations",
@@ -73,9 +61,9 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features& features = cache.split(evaluated.name);
-    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
+    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples, seed);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
-    const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins());
+    const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins);
     if (input.encoder != nullptr) {
       const at::Tensor views = view_pair_features(input, evaluated.dataset, evaluated.name, images, seed, progress);
       result.metrics[evaluated.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
@@ -87,7 +75,7 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     similarity[evaluated.name] = pairs.distributions;
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
-  result.record = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);
+  result.record = describe("geometry", input, result.metrics, config_of(options), classes);
   result.record.similarity = std::move(similarity);
   if (probe) {
     const LogisticFit& fit = probe->fit;

@@ -14,15 +14,20 @@
 
 namespace debias {
 
-class GeometryOptions {
- public:
+struct GeometryOptions {
   GeometryOptions();
-  DEBIAS_OPTION(GeometryOptions, int64_t, samples, 10000)
-  DEBIAS_OPTION(GeometryOptions, int64_t, bins, 100)
-  DEBIAS_OPTION(GeometryOptions, bool, bias_probe, true)
-  DEBIAS_OPTION(GeometryOptions, int64_t, probe_iterations, 1000)
-  DEBIAS_OPTION(GeometryOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<GeometryOptions>& table();
+  int64_t samples = 10000;
+  int64_t bins = 100;
+  bool bias_probe = true;
+  int64_t probe_iterations = 1000;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o) {
+    o("samples", samples, Range::closed(2, 1e6), "maximum number of images of a split; pairs are compared among them");
+    o("bins", bins, Range::closed(1, 1e5), "number of bins of the cosine histograms, over [-1, 1]");
+    o("bias_probe", bias_probe, "train a linear classifier for the bias label");
+    o("probe_iterations", probe_iterations, Range::closed(1, 1e5), "maximum number of L-BFGS iterations");
+    o("seed", seed, Range::at_least(0), "seed of the choice of images and their views; auto: the run's");
+  }
 };
 
 std::vector<Metric> geometry_metrics();

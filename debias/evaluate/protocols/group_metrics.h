@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/data/group_counts.h"
 #include "debias/evaluate/alignment_map.h"
 
@@ -42,11 +42,7 @@ struct GroupSamples {
 };
 
 enum class EmptyRate { kSkip, kZero };
-template <>
-struct EnumNames<EmptyRate> {
-  static constexpr std::array<std::pair<std::string_view, EmptyRate>, 2> values = {
-      {{"skip", EmptyRate::kSkip}, {"zero", EmptyRate::kZero}}};
-};
+constexpr auto enum_words(EmptyRate) { return named("skip", "zero"); }
 
 struct GroupMetricOptions {
   AlignmentMap alignment;  // empty: no aligned_acc and conflicting_acc

@@ -34,7 +34,7 @@ void add_values(const Dataset& dataset, BiasedSplit& split) {
 BiasedSplit read_split(const EvaluatedSplit& evaluated, const Dataset& train, int64_t classes, const AlignmentMap& alignment,
                        const GroupsOptions& options) {
   const Dataset& dataset = *evaluated.dataset;
-  BiasedSplit split{evaluated.name, evaluated.dataset, {}, {}, {}, {alignment, options.min_count(), options.empty()}};
+  BiasedSplit split{evaluated.name, evaluated.dataset, {}, {}, {}, {alignment, options.min_count, options.empty}};
   add_values(train, split);
   add_values(dataset, split);
   GroupSamples& samples = split.samples;
@@ -78,7 +78,7 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
       result.metrics[full] = value;
     }
   }
-  const Bootstrap bootstrap{options.bootstrap(), options.level(), static_cast<uint64_t>(*options.seed())};
+  const Bootstrap bootstrap{options.bootstrap, options.level, static_cast<uint64_t>(*options.seed)};
   for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
     if (result.metrics.contains(split.name + "." + name)) result.record.intervals[split.name + "." + name] = interval;
   }
@@ -121,23 +121,6 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
 
 [[gnu::noinline]] GroupsOptions::GroupsOptions() = default;
 
-const OptionTable<GroupsOptions>& GroupsOptions::table() {
-  static const auto table =
-      OptionTable<GroupsOptions>()
-          .add("predictions", &GroupsOptions::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
-          .add("aligned", &GroupsOptions::aligned_,
-               "bias label aligned with each class: the most frequent in training (majority), that of the class number (label), or by "
-               "name. With auto: label for data sets numbered so, else majority")
-          .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9),
-               "minimum size of a group; smaller groups do not count for worst-group and unbiased accuracy")
-          .add("empty", &GroupsOptions::empty_, "rates without samples in the fairness differences: left out, or 0 as in fairlearn")
-          .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6),
-               "number of bootstrap replicates for the intervals; 0: no intervals")
-          .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "confidence level of the intervals")
-          .add("seed", &GroupsOptions::seed_, Range::at_least(0), "seed of the bootstrap replicates; auto: the run's");
-  return table;
-}
-
 std::vector<Metric> groups_metrics() {
   std::vector<Metric> metrics = {
       {"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},
@@ -154,10 +137,10 @@ std::vector<Metric> groups_metrics() {
 
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const GroupsOptions& given, Progress&) {
   GroupsOptions options = given;
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  options.predictions(chosen_predictions(input, options.predictions(), "groups"));
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  options.predictions = chosen_predictions(input, options.predictions, "groups");
   const int64_t classes = count_classes(*input.train, "groups");
-  const Alignment& alignment = cache.alignment(options.aligned());
+  const Alignment& alignment = cache.alignment(options.aligned);
   const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown
   require_bias_values(input, "groups");
   std::vector<BiasedSplit> splits;
@@ -168,13 +151,13 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   EvaluationResult result;
   std::vector<std::string> undefined;
   for (BiasedSplit& split : splits) {
-    split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
+    split.samples.predictions = predictions_of(input, cache, options.predictions, split.name);
     add_split(split, options, result, undefined);
     result.predictions[split.name] = std::move(split.samples.predictions);
   }
-  EvaluationRecord record = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
+  EvaluationRecord record = describe("groups", input, result.metrics, config_of(options), classes);
   for (const auto& name : undefined) record.metrics.emplace_back(name, kNotKnown);
-  record.predictions = enum_name(options.predictions());
+  record.predictions = enum_name(options.predictions);
   record.aligned = alignment;
   record.intervals = std::move(result.record.intervals);
   record.groups = std::move(result.record.groups);

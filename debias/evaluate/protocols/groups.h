@@ -9,10 +9,7 @@
 // metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/options.h"
@@ -23,25 +20,29 @@
 namespace debias {
 
 enum class PredictionSource { kAuto, kKnn, kLinear, kClassifier };
-template <>
-struct EnumNames<PredictionSource> {
-  static constexpr std::array<std::pair<std::string_view, PredictionSource>, 4> values = {{{"auto", PredictionSource::kAuto},
-                                                                                           {"knn", PredictionSource::kKnn},
-                                                                                           {"linear", PredictionSource::kLinear},
-                                                                                           {"classifier", PredictionSource::kClassifier}}};
-};
+constexpr auto enum_words(PredictionSource) { return named("auto", "knn", "linear", "classifier"); }
 
-class GroupsOptions {
- public:
+struct GroupsOptions {
   GroupsOptions();
-  DEBIAS_OPTION(GroupsOptions, PredictionSource, predictions, PredictionSource::kAuto)
-  DEBIAS_OPTION(GroupsOptions, AlignedChoice, aligned, {})
-  DEBIAS_OPTION(GroupsOptions, int64_t, min_count, 1)
-  DEBIAS_OPTION(GroupsOptions, EmptyRate, empty, EmptyRate::kSkip)
-  DEBIAS_OPTION(GroupsOptions, int64_t, bootstrap, 1000)
-  DEBIAS_OPTION(GroupsOptions, double, level, 0.95)
-  DEBIAS_OPTION(GroupsOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<GroupsOptions>& table();
+  PredictionSource predictions = PredictionSource::kAuto;
+  AlignedChoice aligned = {};
+  int64_t min_count = 1;
+  EmptyRate empty = EmptyRate::kSkip;
+  int64_t bootstrap = 1000;
+  double level = 0.95;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o) {
+    o("predictions", predictions, "predictions to evaluate; auto: the run's classifier, else kNN");
+    o("aligned", aligned,
+      "bias label aligned with each class: the most frequent in training (majority), that of the class number (label), or by "
+      "name. With auto: label for data sets numbered so, else majority");
+    o("min_count", min_count, Range::closed(1, 1e9),
+      "minimum size of a group; smaller groups do not count for worst-group and unbiased accuracy");
+    o("empty", empty, "rates without samples in the fairness differences: left out, or 0 as in fairlearn");
+    o("bootstrap", bootstrap, Range::closed(0, 1e6), "number of bootstrap replicates for the intervals; 0: no intervals");
+    o("level", level, Range{0, 1, true, true}, "confidence level of the intervals");
+    o("seed", seed, Range::at_least(0), "seed of the bootstrap replicates; auto: the run's");
+  }
 };
 
 // `auto` decided; a usage error that begins with `who` where the run has no classifier and one is requested.

@@ -62,24 +62,13 @@ void leave_out(int64_t query, const UnitRows& voters, std::vector<Neighbour>& ne
 // Kept out of line: inlined into the table, GCC 12 takes the absent value of an `auto` for read (-Wmaybe-uninitialized).
 [[gnu::noinline]] KnnOptions::KnnOptions() = default;
 
-const OptionTable<KnnOptions>& KnnOptions::table() {
-  static const auto table =
-      OptionTable<KnnOptions>()
-          .add("k", &KnnOptions::k_, Range::at_least(1), "number of neighbours that vote; auto: 200, or all of a smaller gallery")
-          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100),
-               "temperature that divides the cosine of a vote; auto: that of training")
-          .add("examples", &KnnOptions::examples_, Range::closed(0, 10000),
-               "number of images of each split to show with their nearest neighbours; 0: none");
-  return table;
-}
-
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
-  if (!options.k()) return std::min(kUsualNeighbours, gallery_size);
-  if (*options.k() > gallery_size) {
-    throw usage_error("knn: k: {} neighbours of a gallery of {} labelled images; give k of at most {}", *options.k(), gallery_size,
+  if (!options.k) return std::min(kUsualNeighbours, gallery_size);
+  if (*options.k > gallery_size) {
+    throw usage_error("knn: k: {} neighbours of a gallery of {} labelled images; give k of at most {}", *options.k, gallery_size,
                       gallery_size);
   }
-  return *options.k();
+  return *options.k;
 }
 
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,

@@ -20,13 +20,16 @@
 
 namespace debias {
 
-class KnnOptions {
- public:
+struct KnnOptions {
   KnnOptions();
-  DEBIAS_OPTION(KnnOptions, Auto<int64_t>, k, {})
-  DEBIAS_OPTION(KnnOptions, Auto<double>, temperature, {})
-  DEBIAS_OPTION(KnnOptions, int64_t, examples, 24)
-  static const OptionTable<KnnOptions>& table();
+  Auto<int64_t> k = {};
+  Auto<double> temperature = {};
+  int64_t examples = 24;
+  void describe(OptionVisitor& o) {
+    o("k", k, Range::at_least(1), "number of neighbours that vote; auto: 200, or all of a smaller gallery");
+    o("temperature", temperature, Range::closed(1e-3, 100), "temperature that divides the cosine of a vote; auto: that of training");
+    o("examples", examples, Range::closed(0, 10000), "number of images of each split to show with their nearest neighbours; 0: none");
+  }
 };
 
 struct KnnGallery {

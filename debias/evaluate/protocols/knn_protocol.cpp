@@ -80,7 +80,8 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   int64_t voters = 0;
   for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
   const int64_t left_out = input.leaves_one_out ? 1 : 0;
-  options.k(resolve_k(options, voters - left_out)).temperature(options.temperature().value_or(input.training_temperature));
+  options.k = resolve_k(options, voters - left_out);
+  options.temperature = options.temperature.value_or(input.training_temperature);
 
   const KnnGallery gallery{cache.train().values, cache.train().labels, classes};
   const Alignment& alignment = cache.alignment();
@@ -91,7 +92,7 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   size_t place = 0;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features& queries = cache.split(evaluated.name);
-    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature(), {},
+    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k, *options.temperature, {},
                                 input.leaves_one_out ? KnnQueries::kGallery : KnnQueries::kOthers);
     result.metrics[evaluated.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
     result.metrics[evaluated.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
@@ -103,11 +104,11 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
     } else {
       result.metrics.merge(own);
     }
-    if (options.examples() == 0) continue;
-    const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples(), input.seed);
+    if (options.examples == 0) continue;
+    const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples, input.seed);
     examples[evaluated.name] = examples_of(evaluated, chosen, gallery, input, cache, result);
   }
-  result.record = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
+  result.record = describe("knn", input, result.metrics, config_of(options), classes);
   describe_predictions("knn", input, classes, result);
   if (!alignment.map.empty() || !alignment.notes.empty()) result.record.aligned = alignment;
   result.record.side_metrics = std::move(sides);

@@ -27,78 +27,33 @@ std::vector<int64_t> labelled_indices(const Dataset& dataset) {
 
 // A milestone after the last epoch decays nothing: a slip, or one of another number of epochs.
 void require_milestones(const LinearSupconOptions& options, const std::string& what) {
-  if (!options.milestones()) return;
-  const std::vector<int64_t>& milestones = *options.milestones();
+  if (!options.milestones) return;
+  const std::vector<int64_t>& milestones = *options.milestones;
   if (milestones.empty()) throw usage_error("{}: milestones: none is given; write e.g. milestones: [30, 40, 50], or auto", what);
   if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
     throw usage_error("{}: milestones: they do not increase; sort them", what);
   }
-  if (milestones.back() >= options.epochs()) {
+  if (milestones.back() >= options.epochs) {
     throw usage_error("{}: milestones: {} does not come before the last of {} epochs; lower it, or raise epochs", what, milestones.back(),
-                      options.epochs());
+                      options.epochs);
   }
 }
 
 }  // namespace
 
-const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
-  using Self = LinearProbeOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("epochs", &Self::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
-          .add("batch_size", &Self::batch_size_, Range::closed(1, 1 << 20), "batch size in images")
-          .add("learning_rate", &Self::learning_rate_, Range::closed(0, 1e6), "initial learning rate")
-          .add("weight_decay", &Self::weight_decay_, Range::closed(0, 1e6),
-               "L2 penalty: multiplies the weights and is added to the gradient")
-          .add_dependent<ProbeViews>(
-              "views", [](const Self& options) { return options.views(); },
-              [](Self& options, ProbeViews views) { options.views(views).gives_views(true); },
-              "views of the training images: the recipe's, a random crop and flip, or none (fast)")
-          .add("seed", &Self::seed_, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
-  return table;
-}
-
-const OptionTable<LinearDclOptions>& LinearDclOptions::table() {
-  static const auto table =
-      OptionTable<LinearDclOptions>()
-          .include(LinearProbeOptions::table())
-          .add("bn", &LinearDclOptions::bn_,
-               "mode of the encoder's BatchNorm during the probe; train: batch statistics, running averages are updated (DCL's code)");
-  return table;
-}
-
 [[gnu::noinline]] LinearSupconOptions::LinearSupconOptions() {
-  batch_size(256).learning_rate(0.1).weight_decay(0).views(ProbeViews::kCropFlip);
+  batch_size = 256;
+  learning_rate = 0.1;
+  weight_decay = 0;
+  usual_views = ProbeViews::kCropFlip;
 }
 
-const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
-  static const auto table =
-      OptionTable<LinearSupconOptions>()
-          .include(LinearProbeOptions::table())
-          .add("momentum", &LinearSupconOptions::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
-          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "factor of the learning rate at each milestone")
-          .add("milestones", &LinearSupconOptions::milestones_, Range::closed(1, 100000),
-               "epochs done before each decay, increasing; auto: 60, 75 and 90 % of the epochs")
-          .check(require_milestones);
-  return table;
-}
-
-[[gnu::noinline]] LinearFeaturesOptions::LinearFeaturesOptions() = default;
-
-const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
-  static const auto table =
-      OptionTable<LinearFeaturesOptions>()
-          .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "maximum number of passes over the stored features")
-          .add("batch_size", &LinearFeaturesOptions::batch_size_, Range::closed(1, 1 << 20),
-               "batch size in images; a last smaller batch is dropped")
-          .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "learning rate")
-          .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6),
-               "L2 penalty: multiplies the weights and is added to the gradient")
-          .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),
-               "number of epochs without a lower loss before training stops; 0: no early stopping")
-          .add("normalize", &LinearFeaturesOptions::normalize_, "divide features by their norms first")
-          .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "seed of initialisation and sample order; auto: the run's");
-  return table;
+void LinearSupconOptions::describe(OptionVisitor& o) {
+  LinearProbeOptions::describe(o);
+  o("momentum", momentum, Range::half_open(0, 1), "decay of the running sum of gradients");
+  o("gamma", gamma, Range::open_closed(0, 1), "factor of the learning rate at each milestone");
+  o("milestones", milestones, Range::closed(1, 100000), "epochs done before each decay, increasing; auto: 60, 75 and 90 % of the epochs");
+  o.check([this](const std::string& what) { require_milestones(*this, what); });
 }
 
 ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed, LastBatch last) {
@@ -124,7 +79,8 @@ ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> tr
   const auto labelled = std::make_shared<Subset>(train, labelled_indices(*train), train->info().split);
   const auto loader = std::make_shared<Loader>(
       labelled, views, std::make_shared<ShuffledSampler>(labelled->size()),
-      LoaderOptions().order(ViewTarget::Order::kChannelsLast).batch_size(batch_size).workers(workers).seed(seed).on_error(on_error));
+      LoaderOptions{
+          .batch_size = batch_size, .workers = workers, .seed = seed, .on_error = on_error, .order = ViewTarget::Order::kChannelsLast});
   return [=, &encoder](int64_t epoch, const ProbeStep& step) {
     loader->start(epoch);
     while (const Batch* batch = loader->next()) {

@@ -16,10 +16,10 @@
 // views: eval extracts the features once and trains on them; the others pass every epoch's views through the encoder.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,57 +31,63 @@
 namespace debias {
 
 enum class ProbeViews { kTrain, kCropFlip, kEval };
-template <>
-struct EnumNames<ProbeViews> {
-  static constexpr std::array<std::pair<std::string_view, ProbeViews>, 3> values = {
-      {{"train", ProbeViews::kTrain}, {"crop_flip", ProbeViews::kCropFlip}, {"eval", ProbeViews::kEval}}};
-};
+constexpr auto enum_words(ProbeViews) { return named("train", "crop_flip", "eval"); }
 
 enum class ProbeBatchNorm { kEval, kTrain };
-template <>
-struct EnumNames<ProbeBatchNorm> {
-  static constexpr std::array<std::pair<std::string_view, ProbeBatchNorm>, 2> values = {
-      {{"eval", ProbeBatchNorm::kEval}, {"train", ProbeBatchNorm::kTrain}}};
+constexpr auto enum_words(ProbeBatchNorm) { return named("eval", "train"); }
+
+struct LinearProbeOptions {
+  int64_t epochs = 100;
+  int64_t batch_size = 512;
+  double learning_rate = 1e-3;
+  double weight_decay = 1e-6;
+  std::optional<ProbeViews> given_views = {};
+  ProbeViews usual_views = ProbeViews::kTrain;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o) {
+    o("epochs", epochs, Range::closed(1, 100000), "passes over the labelled training images");
+    o("batch_size", batch_size, Range::closed(1, 1 << 20), "batch size in images");
+    o("learning_rate", learning_rate, Range::closed(0, 1e6), "initial learning rate");
+    o("weight_decay", weight_decay, Range::closed(0, 1e6), "L2 penalty: multiplies the weights and is added to the gradient");
+    o.dependent("views", given_views, usual_views, "views of the training images: the recipe's, a random crop and flip, or none (fast)");
+    o("seed", seed, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
+  }
+  ProbeViews views() const { return given_views.value_or(usual_views); }
 };
 
-class LinearProbeOptions {
- public:
-  DEBIAS_OPTION(LinearProbeOptions, int64_t, epochs, 100)
-  DEBIAS_OPTION(LinearProbeOptions, int64_t, batch_size, 512)
-  DEBIAS_OPTION(LinearProbeOptions, double, learning_rate, 1e-3)
-  DEBIAS_OPTION(LinearProbeOptions, double, weight_decay, 1e-6)
-  DEBIAS_OPTION(LinearProbeOptions, ProbeViews, views, ProbeViews::kTrain)
-  DEBIAS_OPTION(LinearProbeOptions, bool, gives_views, false)  // whether they are written
-  DEBIAS_OPTION(LinearProbeOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<LinearProbeOptions>& table();
+struct LinearDclOptions : LinearProbeOptions {
+  ProbeBatchNorm bn = ProbeBatchNorm::kEval;
+  void describe(OptionVisitor& o) {
+    LinearProbeOptions::describe(o);
+    o("bn", bn, "mode of the encoder's BatchNorm during the probe; train: batch statistics, running averages are updated (DCL's code)");
+  }
 };
 
-class LinearDclOptions : public LinearProbeOptions {
- public:
-  DEBIAS_OPTION(LinearDclOptions, ProbeBatchNorm, bn, ProbeBatchNorm::kEval)
-  static const OptionTable<LinearDclOptions>& table();
-};
-
-class LinearSupconOptions : public LinearProbeOptions {
- public:
+struct LinearSupconOptions : LinearProbeOptions {
   LinearSupconOptions();
-  DEBIAS_OPTION(LinearSupconOptions, double, momentum, 0.9)
-  DEBIAS_OPTION(LinearSupconOptions, double, gamma, 0.2)
-  DEBIAS_OPTION(LinearSupconOptions, Auto<std::vector<int64_t>>, milestones, {})
-  static const OptionTable<LinearSupconOptions>& table();
+  double momentum = 0.9;
+  double gamma = 0.2;
+  Auto<std::vector<int64_t>> milestones = {};
+  void describe(OptionVisitor& o);
 };
 
-class LinearFeaturesOptions {
- public:
-  LinearFeaturesOptions();
-  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, epochs, 500)
-  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, batch_size, 2048)
-  DEBIAS_OPTION(LinearFeaturesOptions, double, learning_rate, 1e-3)
-  DEBIAS_OPTION(LinearFeaturesOptions, double, weight_decay, 1e-4)
-  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, patience, 50)
-  DEBIAS_OPTION(LinearFeaturesOptions, bool, normalize, false)
-  DEBIAS_OPTION(LinearFeaturesOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<LinearFeaturesOptions>& table();
+struct LinearFeaturesOptions {
+  int64_t epochs = 500;
+  int64_t batch_size = 2048;
+  double learning_rate = 1e-3;
+  double weight_decay = 1e-4;
+  int64_t patience = 50;
+  bool normalize = false;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o) {
+    o("epochs", epochs, Range::closed(1, 100000), "maximum number of passes over the stored features");
+    o("batch_size", batch_size, Range::closed(1, 1 << 20), "batch size in images; a last smaller batch is dropped");
+    o("learning_rate", learning_rate, Range::closed(0, 1e6), "learning rate");
+    o("weight_decay", weight_decay, Range::closed(0, 1e6), "L2 penalty: multiplies the weights and is added to the gradient");
+    o("patience", patience, Range::closed(0, 100000), "number of epochs without a lower loss before training stops; 0: no early stopping");
+    o("normalize", normalize, "divide features by their norms first");
+    o("seed", seed, Range::at_least(0), "seed of initialisation and sample order; auto: the run's");
+  }
 };
 
 // One epoch's batches in order: calls back with features [B, D] and labels [B].

@@ -47,8 +47,8 @@ ViewPipeline pipeline(const EvaluationInput& input, ProbeViews views) {
 }
 
 ProbeBatches encoded(const EvaluationInput& input, const LinearProbeOptions& options, uint64_t seed) {
-  return encoded_batches(*input.encoder, input.train, pipeline(input, options.views()), options.batch_size(), input.workers,
-                         input.precision, seed, input.on_error);
+  return encoded_batches(*input.encoder, input.train, pipeline(input, options.views()), options.batch_size, input.workers, input.precision,
+                         seed, input.on_error);
 }
 
 // After 60, 75 and 90 % of the epochs; of very few epochs, milestones that coincide or come before the first one's end are one.
@@ -64,10 +64,10 @@ std::vector<int64_t> default_milestones(int64_t epochs) {
 // A feature table has one vector a row and no encoder.
 void use_stored_features(const EvaluationInput& input, const std::string& name, LinearProbeOptions& options) {
   if (input.encoder != nullptr) return;
-  if (options.gives_views() && options.views() != ProbeViews::kEval) {
-    throw usage_error("{}: views: {} needs images, and a feature table has none; leave it out", name, enum_name(options.views()));
+  if (options.given_views.value_or(ProbeViews::kEval) != ProbeViews::kEval) {
+    throw usage_error("{}: views: {} needs images, and a feature table has none; leave it out", name, enum_name(*options.given_views));
   }
-  options.views(ProbeViews::kEval);
+  options.given_views = ProbeViews::kEval;
 }
 
 // In the mode asked for until the end of the scope; nothing without an encoder.
@@ -90,21 +90,21 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
   const std::string name = "linear_dcl";
   LinearDclOptions options = given;
   const int64_t classes = check_data(input, name);
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto seed = static_cast<uint64_t>(*options.seed());
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  const auto seed = static_cast<uint64_t>(*options.seed);
 
   use_stored_features(input, name, options);
-  const bool alters = options.bn() == ProbeBatchNorm::kTrain;
+  const bool alters = options.bn == ProbeBatchNorm::kTrain;
   if (alters && input.encoder == nullptr) throw usage_error("{}: bn: train needs an encoder, and a feature table has none", name);
   const auto guard = guarded(input, alters);
   // Features of a batch normalised by itself depend on the batch: they cannot be stored.
   const bool stored = options.views() == ProbeViews::kEval && !alters;
-  const ProbeBatches batches = stored ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
+  const ProbeBatches batches = stored ? stored_batches(features.train(), options.batch_size, seed) : encoded(input, options, seed);
   const int64_t dimensions = input.encoder == nullptr ? features.train().values.size(1) : input.encoder->feature_dim();
   SoftmaxRegression model(dimensions, classes, seed);
   const double loss = train_probe(
-      model, batches, {name, adam_optimizer(options.learning_rate(), options.weight_decay()), read_schedule(Config()), options.epochs()},
-      nullptr, progress);
+      model, batches, {name, adam_optimizer(options.learning_rate, options.weight_decay), read_schedule(Config()), options.epochs}, nullptr,
+      progress);
 
   EvaluationCache altered(input, progress);  // with the averages that the probe left behind
   EvaluationResult result;
@@ -113,7 +113,7 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
     report(evaluated.name + ".linear", evaluate(model, evaluated_features), result.metrics);
     result.predictions[evaluated.name] = predicted_classes(model.logits(evaluated_features.values));
   }
-  result.record = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, config_of(options), classes);
   describe_predictions("linear", input, classes, result);
   result.record.trained_probe = TrainedProbe{.loss = loss};
   return result;
@@ -129,20 +129,19 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
   const std::string name = "linear_features";
   LinearFeaturesOptions options = given;
   const int64_t classes = check_data(input, name);
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto seed = static_cast<uint64_t>(*options.seed());
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  const auto seed = static_cast<uint64_t>(*options.seed);
   const auto as_evaluated = [&](const std::string& split) {
     Features features = cache.split(split);
-    if (options.normalize()) features.values = unit_rows(features.values, name);
+    if (options.normalize) features.values = unit_rows(features.values, name);
     return features;
   };
   const Features train = as_evaluated("train");
   SoftmaxRegression model(train.values.size(1), classes, seed);
   int64_t epochs = 0;
   const double loss = train_probe(
-      model, stored_batches(train, options.batch_size(), seed, LastBatch::kDrop),
-      {name, adam_optimizer(options.learning_rate(), options.weight_decay()), read_schedule(Config()), options.epochs(),
-       options.patience()},
+      model, stored_batches(train, options.batch_size, seed, LastBatch::kDrop),
+      {name, adam_optimizer(options.learning_rate, options.weight_decay), read_schedule(Config()), options.epochs, options.patience},
       [&](int64_t epoch) { epochs = epoch; }, progress);
   EvaluationResult result;
   for (const auto& evaluated : evaluated_splits(input)) {
@@ -150,7 +149,7 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
     report(evaluated.name + ".linear_features", evaluate(model, features), result.metrics);
     result.predictions[evaluated.name] = predicted_classes(model.logits(features.values));
   }
-  result.record = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, config_of(options), classes);
   describe_predictions("linear", input, classes, result);
   result.record.trained_probe = TrainedProbe{.loss = loss, .epochs = epochs};
   return result;
@@ -169,19 +168,19 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
   const std::string name = "linear_supcon";
   LinearSupconOptions options = given;
   const int64_t classes = check_data(input, name);
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto seed = static_cast<uint64_t>(*options.seed());
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  const auto seed = static_cast<uint64_t>(*options.seed);
 
   use_stored_features(input, name, options);
   const auto guard = guarded(input, false);
   const auto splits = evaluated_splits(input);
   for (const auto& evaluated : splits) features.split(evaluated.name);
   const ProbeBatches batches =
-      options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
+      options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size, seed) : encoded(input, options, seed);
   SoftmaxRegression model(features.split(splits.front().name).values.size(1), classes, seed);
   const auto sgd =
-      MomentumOptions().learning_rate(options.learning_rate()).momentum(options.momentum()).weight_decay(options.weight_decay());
-  const auto milestones = options.milestones() ? *options.milestones() : default_milestones(options.epochs());
+      MomentumOptions{.learning_rate = options.learning_rate, .momentum = options.momentum, .weight_decay = options.weight_decay};
+  const auto milestones = options.milestones ? *options.milestones : default_milestones(options.epochs);
 
   EvaluationResult result;
   std::map<std::string, Accuracy> best, last;
@@ -196,14 +195,14 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
       result.predictions[evaluated.name] = predicted_classes(model.logits(features.split(evaluated.name).values));
     }
   };
-  const double loss = train_probe(
-      model, batches, {name, sgd_optimizer(sgd), multistep_schedule(milestones, options.gamma()), options.epochs()}, after_epoch, progress);
+  const double loss = train_probe(model, batches, {name, sgd_optimizer(sgd), multistep_schedule(milestones, options.gamma), options.epochs},
+                                  after_epoch, progress);
 
   for (const auto& evaluated : splits) {
     report(evaluated.name + ".linear", best[evaluated.name], result.metrics);
     report(evaluated.name + ".linear_last", last[evaluated.name], result.metrics);
   }
-  result.record = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, config_of(options), classes);
   describe_predictions("linear", input, classes, result);
   result.record.trained_probe = TrainedProbe{.loss = loss, .best_epoch = best_epoch, .selected_on = selector};
   return result;

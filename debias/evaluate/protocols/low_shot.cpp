@@ -40,8 +40,8 @@ std::map<int64_t, std::vector<int64_t>> rows_by_class(const std::vector<int64_t>
 }
 
 void require_images(const std::vector<int64_t>& labels, const LowShotOptions& options, const Dataset& train) {
-  if (options.per_class().empty()) return;
-  const int64_t most = std::ranges::max(options.per_class());
+  if (options.per_class.empty()) return;
+  const int64_t most = std::ranges::max(options.per_class);
   for (const auto& [label, rows] : rows_by_class(labels)) {
     if (std::ssize(rows) >= most) continue;
     throw data_error("{}: per_class: {} images of each class, but class {} of {} has {}; lower per_class", kLowShotName, most,
@@ -129,19 +129,15 @@ void note_raised_classes(const LowShotSetting& setting, const std::vector<int64_
 
 [[gnu::noinline]] LowShotOptions::LowShotOptions() = default;
 
-const OptionTable<LowShotOptions>& LowShotOptions::table() {
-  using Self = LowShotOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("shares", &Self::shares_, Range::open_closed(0, 1), "labelled shares of each class; []: none")
-          .add("per_class", &Self::per_class_, Range::closed(1, 1e6), "numbers of labelled images of each class")
-          .add("draws", &Self::draws_, Range::closed(1, 1000), "random draws of labelled images; the metric is their mean")
-          .add("level", &Self::level_, Range{0, 1, true, true}, "confidence level of the interval over the draws")
-          .add("l2", &Self::l2_, Range::open_closed(0, 1e6), "L2 penalty of the logistic regression, 1 / C of scikit-learn")
-          .add("iterations", &Self::iterations_, Range::closed(1, 1000000), "maximum number of L-BFGS iterations")
-          .add("seed", &Self::seed_, Range::at_least(0), "seed of the draws; auto: the run's")
-          .check(require_settings);
-  return table;
+void LowShotOptions::describe(OptionVisitor& o) {
+  o("shares", shares, Range::open_closed(0, 1), "labelled shares of each class; []: none");
+  o("per_class", per_class, Range::closed(1, 1e6), "numbers of labelled images of each class");
+  o("draws", draws, Range::closed(1, 1000), "random draws of labelled images; the metric is their mean");
+  o("level", level, Range{0, 1, true, true}, "confidence level of the interval over the draws");
+  o("l2", l2, Range::open_closed(0, 1e6), "L2 penalty of the logistic regression, 1 / C of scikit-learn");
+  o("iterations", iterations, Range::closed(1, 1000000), "maximum number of L-BFGS iterations");
+  o("seed", seed, Range::at_least(0), "seed of the draws; auto: the run's");
+  o.check([this](const std::string& what) { require_settings(*this, what); });
 }
 
 int64_t LowShotSetting::count_of(int64_t class_size) const {
@@ -151,8 +147,8 @@ int64_t LowShotSetting::count_of(int64_t class_size) const {
 
 std::vector<LowShotSetting> low_shot_settings(const LowShotOptions& options) {
   std::vector<LowShotSetting> settings;
-  for (const double share : options.shares()) settings.push_back({fmt::format("{:g}pct", 100 * share), share, 0});
-  for (const int64_t count : options.per_class()) settings.push_back({fmt::format("{}_per_class", count), 0, count});
+  for (const double share : options.shares) settings.push_back({fmt::format("{:g}pct", 100 * share), share, 0});
+  for (const int64_t count : options.per_class) settings.push_back({fmt::format("{}_per_class", count), 0, count});
   return settings;
 }
 
@@ -194,7 +190,7 @@ void check_low_shot_data(const EvaluationInput& input, const LowShotOptions& opt
 
 EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cache, const LowShotOptions& given, Progress& progress) {
   LowShotOptions options = given;
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
   const int64_t classes = checked_classes(input);
   const Features& train = cache.train();
   require_images(train.labels, options, *input.train);
@@ -207,10 +203,10 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
   int64_t unfinished = 0;
   for (const LowShotSetting& setting : low_shot_settings(options)) {
     note_raised_classes(setting, train.labels, result.notes);
-    for (int64_t draw = 0; draw < options.draws(); ++draw) {
-      const std::vector<int64_t> rows = low_shot_rows(train.labels, setting, draw, static_cast<uint64_t>(*options.seed()));
+    for (int64_t draw = 0; draw < options.draws; ++draw) {
+      const std::vector<int64_t> rows = low_shot_rows(train.labels, setting, draw, static_cast<uint64_t>(*options.seed));
       if (draw == 0) counts.emplace_back(setting.name, std::ssize(rows));
-      const DrawnProbe probe(train, rows, classes, {.l2 = options.l2(), .iterations = options.iterations(), .scale = &scale}, progress);
+      const DrawnProbe probe(train, rows, classes, {.l2 = options.l2, .iterations = options.iterations, .scale = &scale}, progress);
       unfinished += !probe.converged();
       for (const auto& evaluated : evaluated_splits(input)) {
         const auto ranks = probe.ranks(cache.split(evaluated.name));
@@ -219,12 +215,12 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
       }
     }
   }
-  for (const auto& [name, values] : by_draw) add_mean(name, values, options.level(), result, intervals);
+  for (const auto& [name, values] : by_draw) add_mean(name, values, options.level, result, intervals);
   if (unfinished > 0) {
     result.notes.push_back(fmt::format("{}: {} of {} fits did not converge; raise {}.iterations", kLowShotName, unfinished,
-                                       std::ssize(counts) * options.draws(), kLowShotName));
+                                       std::ssize(counts) * options.draws, kLowShotName));
   }
-  result.record = describe(kLowShotName, input, result.metrics, LowShotOptions::table().write(options), classes);
+  result.record = describe(kLowShotName, input, result.metrics, config_of(options), classes);
   result.record.by_draw = std::move(by_draw);
   result.record.intervals = std::move(intervals);
   result.record.drawn = std::move(counts);

@@ -22,17 +22,16 @@
 
 namespace debias {
 
-class LowShotOptions {
- public:
+struct LowShotOptions {
   LowShotOptions();
-  DEBIAS_OPTION(LowShotOptions, std::vector<double>, shares, {0.01, 0.1})
-  DEBIAS_OPTION(LowShotOptions, std::vector<int64_t>, per_class, {})
-  DEBIAS_OPTION(LowShotOptions, int64_t, draws, 5)
-  DEBIAS_OPTION(LowShotOptions, double, level, 0.95)
-  DEBIAS_OPTION(LowShotOptions, double, l2, 1)
-  DEBIAS_OPTION(LowShotOptions, int64_t, iterations, 1000)
-  DEBIAS_OPTION(LowShotOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<LowShotOptions>& table();
+  std::vector<double> shares = {0.01, 0.1};
+  std::vector<int64_t> per_class = {};
+  int64_t draws = 5;
+  double level = 0.95;
+  double l2 = 1;
+  int64_t iterations = 1000;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o);
 };
 
 // Number of images of each class that have labels.

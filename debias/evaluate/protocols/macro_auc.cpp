@@ -56,14 +56,6 @@ AucAnchors draw_anchors(const Features& features, int64_t count, uint64_t seed, 
 
 [[gnu::noinline]] MacroAucOptions::MacroAucOptions() = default;
 
-const OptionTable<MacroAucOptions>& MacroAucOptions::table() {
-  static const auto table = OptionTable<MacroAucOptions>()
-                                .add("anchors", &MacroAucOptions::anchors_, Range::closed(1, 1e9),
-                                     "number of images of each set that are compared with the gallery")
-                                .add("seed", &MacroAucOptions::seed_, Range::at_least(0), "seed of the choice of anchors; auto: the run's");
-  return table;
-}
-
 MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels, const AucAnchors& anchors) {
   const at::Tensor rows = unit_rows(gallery, labels, "macro_auc"), queries = unit_rows(anchors.values, anchors.labels, "macro_auc");
   if (rows.size(1) != queries.size(1) || anchors.own.size() != anchors.labels.size()) {
@@ -99,8 +91,8 @@ MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels
 }
 
 MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& options, uint64_t seed) {
-  if (options.seed()) seed = static_cast<uint64_t>(*options.seed());
-  return macro_auc(train.values, train.labels, draw_anchors(train, options.anchors(), seed, true));
+  if (options.seed) seed = static_cast<uint64_t>(*options.seed);
+  return macro_auc(train.values, train.labels, draw_anchors(train, options.anchors, seed, true));
 }
 
 std::vector<Metric> macro_auc_metrics() { return {{"macro_auc", "macro-AUC", Unit::kShare, Better::kHigher, Standing::kProtocol}}; }
@@ -108,7 +100,7 @@ std::vector<Metric> macro_auc_metrics() { return {{"macro_auc", "macro-AUC", Uni
 EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const MacroAucOptions& given, Progress&) {
   const std::string name = "macro_auc";
   MacroAucOptions options = given;
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
   const int64_t classes = count_classes(*input.train, name);
   for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, name);
   EvaluationResult result;
@@ -116,8 +108,8 @@ EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& ca
   for (const auto& evaluated : evaluated_splits(input)) splits.push_back(evaluated.name);
   std::vector<std::pair<std::string, int64_t>> used;
   for (const std::string& split : splits) {
-    const auto seed = static_cast<uint64_t>(*options.seed());
-    const AucAnchors anchors = draw_anchors(cache.split(split), options.anchors(), seed, split == "train");
+    const auto seed = static_cast<uint64_t>(*options.seed);
+    const AucAnchors anchors = draw_anchors(cache.split(split), options.anchors, seed, split == "train");
     const MacroAuc found = macro_auc(cache.train().values, cache.train().labels, anchors);
     used.emplace_back(split, found.anchors);
     if (found.anchors > 0) {
@@ -126,7 +118,7 @@ EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& ca
       result.notes.push_back(fmt::format("macro_auc: {}: no anchor has rows of its class and of others", split));
     }
   }
-  result.record = describe(name, input, result.metrics, MacroAucOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, config_of(options), classes);
   result.record.anchors = std::move(used);
   return result;
 }

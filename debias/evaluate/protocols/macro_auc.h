@@ -19,12 +19,14 @@
 
 namespace debias {
 
-class MacroAucOptions {
- public:
+struct MacroAucOptions {
   MacroAucOptions();
-  DEBIAS_OPTION(MacroAucOptions, int64_t, anchors, 512)
-  DEBIAS_OPTION(MacroAucOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<MacroAucOptions>& table();
+  int64_t anchors = 512;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o) {
+    o("anchors", anchors, Range::closed(1, 1e9), "number of images of each set that are compared with the gallery");
+    o("seed", seed, Range::at_least(0), "seed of the choice of anchors; auto: the run's");
+  }
 };
 
 struct AucAnchors {

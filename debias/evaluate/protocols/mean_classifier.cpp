@@ -22,12 +22,6 @@ double mean_loss(const at::Tensor& logits, const std::vector<int64_t>& labels) {
 
 }  // namespace
 
-const OptionTable<MeanClassifierOptions>& MeanClassifierOptions::table() {
-  static const auto table = OptionTable<MeanClassifierOptions>().add(
-      "temperature", &MeanClassifierOptions::temperature_, Range::closed(1e-3, 100), "divides the logits; acts on the loss alone");
-  return table;
-}
-
 at::Tensor class_means(const at::Tensor& features, const std::vector<int64_t>& labels, int64_t classes) {
   const at::Tensor unit = unit_rows(features, labels, "mean_classifier");
   at::Tensor sums = at::zeros({classes, features.size(1)}, at::kDouble), counts = at::zeros({classes}, at::kDouble);
@@ -58,14 +52,14 @@ EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCac
   EvaluationResult result;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features& features = cache.split(evaluated.name);
-    const at::Tensor logits = at::mm(unit_rows(features.values, features.labels, name), means.t()) / options.temperature();
+    const at::Tensor logits = at::mm(unit_rows(features.values, features.labels, name), means.t()) / options.temperature;
     const auto ranks = label_ranks(logits, features.labels);
     result.metrics[evaluated.name + ".mean_classifier_acc1"] = accuracy_within(ranks, 1);
     result.metrics[evaluated.name + ".mean_classifier_acc5"] = accuracy_within(ranks, 5);
     result.metrics[evaluated.name + ".mean_classifier_loss"] = mean_loss(logits, features.labels);
     result.predictions[evaluated.name] = predicted_classes(logits);
   }
-  result.record = describe(name, input, result.metrics, MeanClassifierOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, config_of(options), classes);
   describe_predictions(name, input, classes, result);
   return result;
 }

@@ -13,10 +13,9 @@
 
 namespace debias {
 
-class MeanClassifierOptions {
- public:
-  DEBIAS_OPTION(MeanClassifierOptions, double, temperature, 1.0)
-  static const OptionTable<MeanClassifierOptions>& table();
+struct MeanClassifierOptions {
+  double temperature = 1.0;
+  void describe(OptionVisitor& o) { o("temperature", temperature, Range::closed(1e-3, 100), "divides the logits; acts on the loss alone"); }
 };
 
 // float32 [classes, D]; features float32 [N, D], labels [N], kUnknown or below `classes`. Data error when their lengths differ; numeric

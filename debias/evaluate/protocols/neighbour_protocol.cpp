@@ -7,13 +7,6 @@ namespace debias {
 
 [[gnu::noinline]] NeighboursOptions::NeighboursOptions() = default;
 
-const OptionTable<NeighboursOptions>& NeighboursOptions::table() {
-  static const auto table = OptionTable<NeighboursOptions>().add(
-      "batch_size", &NeighboursOptions::batch_size_, Range::closed(2, 1e6),
-      "number of consecutive sentences among which a neighbour is searched for; auto: the batch size of training");
-  return table;
-}
-
 std::vector<Metric> neighbours_metrics() {
   return {{.name = "neighbour_acc",
            .title = "neighbour accuracy",
@@ -27,12 +20,12 @@ EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, 
   const SentenceInput& sentences = *input.sentences;
   if (sentences.evaluated.empty()) throw usage_error("neighbours: the recipe has neither data.valid nor data.test; add one of them");
   NeighboursOptions options = given;
-  const int64_t batch = options.batch_size().value_or(sentences.batch_size);
-  options.batch_size(batch);
+  const int64_t batch = options.batch_size.value_or(sentences.batch_size);
+  options.batch_size = batch;
   EvaluationResult result;
   EvaluationRecord& record = result.record;
   record.protocol = "neighbours";
-  record.options = NeighboursOptions::table().write(options).to_json();
+  record.options = config_of(options).to_json();
   record.options["chance"] = 2.0 / static_cast<double>(batch);
   for (const auto& [split, books] : sentences.evaluated) {
     const NeighbourRetrieval found = retrieve_neighbours(*input.encoder, books, batch, progress);

@@ -12,11 +12,13 @@
 
 namespace debias {
 
-class NeighboursOptions {
- public:
+struct NeighboursOptions {
   NeighboursOptions();
-  DEBIAS_OPTION(NeighboursOptions, Auto<int64_t>, batch_size, {})
-  static const OptionTable<NeighboursOptions>& table();
+  Auto<int64_t> batch_size = {};
+  void describe(OptionVisitor& o) {
+    o("batch_size", batch_size, Range::closed(2, 1e6),
+      "number of consecutive sentences among which a neighbour is searched for; auto: the batch size of training");
+  }
 };
 
 std::vector<Metric> neighbours_metrics();

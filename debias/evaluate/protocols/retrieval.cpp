@@ -68,22 +68,6 @@ void divide_by_queries(RetrievalScores& scores) {
 
 [[gnu::noinline]] RetrievalOptions::RetrievalOptions() = default;
 
-const OptionTable<RetrievalOptions>& RetrievalOptions::table() {
-  using Self = RetrievalOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("k", &Self::k_, Range::closed(1, 1e6), "numbers of nearest images for recall@k")
-          .add("gallery", &Self::gallery_, "images that are ranked: the evaluated split's own without the query, or the training set's")
-          .check([](const Self& options, const std::string& what) {
-            if (options.k().empty()) throw usage_error("{}: k: give at least one, e.g. k: [1, 5, 10]", what);
-            std::vector<int64_t> sorted = options.k();
-            std::ranges::sort(sorted);
-            const auto repeated = std::ranges::adjacent_find(sorted);
-            if (repeated != sorted.end()) throw usage_error("{}: k: {} is given twice; give it once", what, *repeated);
-          });
-  return table;
-}
-
 RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queries, RetrievalQueries whose, const std::vector<int64_t>& ks,
                           Progress& progress) {
   const at::NoGradGuard no_grad;
@@ -133,12 +117,12 @@ EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& ca
   for (const auto& evaluated : evaluated_splits(input)) require_labels(*evaluated.dataset, classes, kRetrievalName);
   EvaluationResult result;
   std::vector<std::pair<std::string, int64_t>> queries;
-  const bool of_train = options.gallery() == RetrievalGallery::kTrain;
+  const bool of_train = options.gallery == RetrievalGallery::kTrain;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features& own = cache.split(evaluated.name);
     const Features& gallery = of_train ? cache.train() : own;
     const auto whose = of_train && !input.leaves_one_out ? RetrievalQueries::kOthers : RetrievalQueries::kGallery;
-    const RetrievalScores scores = retrieval({gallery.values, gallery.labels}, {own.values, own.labels}, whose, options.k(), progress);
+    const RetrievalScores scores = retrieval({gallery.values, gallery.labels}, {own.values, own.labels}, whose, options.k, progress);
     queries.emplace_back(evaluated.name, scores.queries);
     if (scores.without_relevant > 0) {
       result.notes.push_back(fmt::format("{}: {}: {} of {} queries have no other image of their class in the gallery and are left out",
@@ -146,13 +130,13 @@ EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& ca
                                          scores.queries + scores.without_relevant));
     }
     if (scores.queries == 0) continue;
-    for (size_t i = 0; i < options.k().size(); ++i) {
-      result.metrics[fmt::format("{}.retrieval_recall_at_{}", evaluated.name, options.k()[i])] = scores.recall[i];
+    for (size_t i = 0; i < options.k.size(); ++i) {
+      result.metrics[fmt::format("{}.retrieval_recall_at_{}", evaluated.name, options.k[i])] = scores.recall[i];
     }
     result.metrics[evaluated.name + ".retrieval_map"] = scores.map;
     result.metrics[evaluated.name + ".retrieval_map_at_r"] = scores.map_at_r;
   }
-  result.record = describe(kRetrievalName, input, result.metrics, RetrievalOptions::table().write(options), classes);
+  result.record = describe(kRetrievalName, input, result.metrics, config_of(options), classes);
   result.record.queries = std::move(queries);
   if (!result.notes.empty()) result.record.notes = result.notes;
   return result;

@@ -8,10 +8,7 @@
 // Images without a label are in neither. Queries without a relevant image are left out and counted.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/options.h"
@@ -20,18 +17,23 @@
 namespace debias {
 
 enum class RetrievalGallery { kEvaluated, kTrain };
-template <>
-struct EnumNames<RetrievalGallery> {
-  static constexpr std::array<std::pair<std::string_view, RetrievalGallery>, 2> values = {
-      {{"evaluated", RetrievalGallery::kEvaluated}, {"train", RetrievalGallery::kTrain}}};
-};
+constexpr auto enum_words(RetrievalGallery) { return named("evaluated", "train"); }
 
-class RetrievalOptions {
- public:
+struct RetrievalOptions {
   RetrievalOptions();
-  DEBIAS_OPTION(RetrievalOptions, std::vector<int64_t>, k, {1, 5, 10})
-  DEBIAS_OPTION(RetrievalOptions, RetrievalGallery, gallery, RetrievalGallery::kEvaluated)
-  static const OptionTable<RetrievalOptions>& table();
+  std::vector<int64_t> k = {1, 5, 10};
+  RetrievalGallery gallery = RetrievalGallery::kEvaluated;
+  void describe(OptionVisitor& o) {
+    o("k", k, Range::closed(1, 1e6), "numbers of nearest images for recall@k");
+    o("gallery", gallery, "images that are ranked: the evaluated split's own without the query, or the training set's");
+    o.check([this](const std::string& what) {
+      if (k.empty()) throw usage_error("{}: k: give at least one, e.g. k: [1, 5, 10]", what);
+      std::vector<int64_t> sorted = k;
+      std::ranges::sort(sorted);
+      const auto repeated = std::ranges::adjacent_find(sorted);
+      if (repeated != sorted.end()) throw usage_error("{}: k: {} is given twice; give it once", what, *repeated);
+    });
+  }
 };
 
 struct LabelledRows {

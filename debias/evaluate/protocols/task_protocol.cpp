@@ -14,33 +14,33 @@ constexpr const char* kSentencesProtocol = "sentences";
 
 void require_tasks(const SentencesProtocolOptions& options, const std::string& what) {
   const auto& known = sentence_set_names();
-  for (auto task = options.tasks().begin(); task != options.tasks().end(); ++task) {
+  for (auto task = options.tasks.begin(); task != options.tasks.end(); ++task) {
     if (std::ranges::find(known, *task) == known.end()) {
       throw usage_error("{}: unknown task '{}'{}", what, *task, suggestion(*task, known));
     }
-    if (std::find(options.tasks().begin(), task, *task) != task) {
+    if (std::find(options.tasks.begin(), task, *task) != task) {
       throw usage_error("{}: task '{}' is requested twice; give it once", what, *task);
     }
   }
 }
 
 std::vector<SentenceSet> read_sets(const SentencesProtocolOptions& options, std::vector<std::string>& notes) {
-  if (options.root().empty())
+  if (options.root.empty())
     throw usage_error("sentences: no root is given; write sentences: {{root: DIR}}, a folder with the sentence sets");
   std::vector<SentenceSet> sets;
-  for (const auto& task : options.tasks().empty() ? sentence_set_names() : options.tasks()) {
-    auto set = read_sentence_set(task, options.root());
+  for (const auto& task : options.tasks.empty() ? sentence_set_names() : options.tasks) {
+    auto set = read_sentence_set(task, options.root);
     if (set) {
       sets.push_back(std::move(*set));
     } else {
-      notes.push_back(fmt::format("sentences: no files of '{}' in '{}': it is left out", task, options.root()));
+      notes.push_back(fmt::format("sentences: no files of '{}' in '{}': it is left out", task, options.root));
     }
   }
   if (!sets.empty()) return sets;
   throw data_error(
       "sentences: no sentence set in '{}'{}: expected rt-polarity.pos, custrev.pos, subj.subjective, mpqa.pos, TREC.train or "
       "msr_paraphrase_train.txt there or in folders of it",
-      options.root(), start_of(options.root()));
+      options.root, start_of(options.root));
 }
 
 void add_texts(const SentenceSet& set, std::vector<std::string>& texts) {
@@ -99,15 +99,11 @@ void evaluate_set(const SentenceSet& set, const EvaluationInput& input, TaskMode
 
 [[gnu::noinline]] SentencesProtocolOptions::SentencesProtocolOptions() = default;
 
-const OptionTable<SentencesProtocolOptions>& SentencesProtocolOptions::table() {
-  using Self = SentencesProtocolOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("root", &Self::root_, "folder with the sentence sets, or with folders of them")
-          .add("tasks", &Self::tasks_, "tasks to evaluate, such as [mr, trec]; empty: all six")
-          .add("mode", &Self::mode_, "choice of C: by tenfold cross-validation (full), or on a tenth of the training set (cheap)")
-          .check(require_tasks);
-  return table;
+void SentencesProtocolOptions::describe(OptionVisitor& o) {
+  o("root", root, "folder with the sentence sets, or with folders of them");
+  o("tasks", tasks, "tasks to evaluate, such as [mr, trec]; empty: all six");
+  o("mode", mode, "choice of C: by tenfold cross-validation (full), or on a tenth of the training set (cheap)");
+  o.check([this](const std::string& what) { require_tasks(*this, what); });
 }
 
 EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache&, const SentencesProtocolOptions& options,
@@ -121,10 +117,10 @@ EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCach
     sentences.prepare(texts);
   }
   result.record.protocol = kSentencesProtocol;
-  result.record.options = {{"mode", enum_name(options.mode())}, {"dimensions", sentences.dimensions}};
+  result.record.options = {{"mode", enum_name(options.mode)}, {"dimensions", sentences.dimensions}};
   result.record.options.update(sentences.described);
-  if (options.mode() == TaskMode::kCheap) result.variant = "cheap";
-  for (const SentenceSet& set : sets) evaluate_set(set, input, options.mode(), result, progress);
+  if (options.mode == TaskMode::kCheap) result.variant = "cheap";
+  for (const SentenceSet& set : sets) evaluate_set(set, input, options.mode, result, progress);
   return result;
 }
 

@@ -13,13 +13,12 @@
 
 namespace debias {
 
-class SentencesProtocolOptions {
- public:
+struct SentencesProtocolOptions {
   SentencesProtocolOptions();
-  DEBIAS_OPTION(SentencesProtocolOptions, std::string, root, {})
-  DEBIAS_OPTION(SentencesProtocolOptions, std::vector<std::string>, tasks, {})  // known ones, each once; empty: all six
-  DEBIAS_OPTION(SentencesProtocolOptions, TaskMode, mode, TaskMode::kFull)
-  static const OptionTable<SentencesProtocolOptions>& table();
+  std::string root = {};
+  std::vector<std::string> tasks = {};  // known ones, each once; empty: all six
+  TaskMode mode = TaskMode::kFull;
+  void describe(OptionVisitor& o);
 };
 
 // Usage error: no root. Data errors: not one set below the root, and those of read_sentence_set.

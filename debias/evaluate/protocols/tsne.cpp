@@ -28,9 +28,9 @@ SplitMap map_of(const at::Tensor& features, double perplexity, const TsneOptions
   const at::Tensor rows = unit_rows(features, "tsne").contiguous();
   const int64_t neighbours = std::min(rows.size(0) - 1, static_cast<int64_t>(3 * perplexity));
   const Affinities affinities = joint_affinities(nearest_points(rows, neighbours), perplexity);
-  progress.begin("map of " + split, options.iterations());
+  progress.begin("map of " + split, options.iterations);
   SplitMap map;
-  map.points = neighbour_map(affinities, principal_start(rows, static_cast<uint64_t>(*options.seed())), options.iterations(),
+  map.points = neighbour_map(affinities, principal_start(rows, static_cast<uint64_t>(*options.seed)), options.iterations,
                              [&](int64_t done) { progress.advance(done, ""); });
   progress.end();
   map.divergence = map_divergence(affinities, map.points);
@@ -55,32 +55,29 @@ FeatureMap described(const SplitMap& map, const Features& features, const std::v
 
 [[gnu::noinline]] TsneOptions::TsneOptions() = default;
 
-const OptionTable<TsneOptions>& TsneOptions::table() {
-  static const auto table =
-      OptionTable<TsneOptions>()
-          .add("samples", &TsneOptions::samples_, Range::closed(kFewestImages, 1e5), "maximum number of images of a split")
-          .add("perplexity", &TsneOptions::perplexity_, Range{1, 1e4, true, false},
-               "perplexity, roughly the number of neighbours of an image; auto: 30, or a third of the images")
-          .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "number of gradient-descent steps")
-          .add("seed", &TsneOptions::seed_, Range::at_least(0), "seed of the choice of images and the initialisation; auto: the run's");
-  return table;
+void TsneOptions::describe(OptionVisitor& o) {
+  o("samples", samples, Range::closed(kFewestImages, 1e5), "maximum number of images of a split");
+  o("perplexity", perplexity, Range{1, 1e4, true, false},
+    "perplexity, roughly the number of neighbours of an image; auto: 30, or a third of the images");
+  o("iterations", iterations, Range::closed(1, 1e6), "number of gradient-descent steps");
+  o("seed", seed, Range::at_least(0), "seed of the choice of images and the initialisation; auto: the run's");
 }
 
 double resolve_perplexity(const TsneOptions& options, int64_t images, const std::string& split) {
-  if (!options.perplexity()) return std::min(kUsualPerplexity, static_cast<double>(images) / 3);
-  if (*options.perplexity() >= static_cast<double>(images - 1)) {
-    throw usage_error("tsne: perplexity: {:g} for {} images of split '{}'; give less than {}", *options.perplexity(), images, split,
+  if (!options.perplexity) return std::min(kUsualPerplexity, static_cast<double>(images) / 3);
+  if (*options.perplexity >= static_cast<double>(images - 1)) {
+    throw usage_error("tsne: perplexity: {:g} for {} images of split '{}'; give less than {}", *options.perplexity, images, split,
                       images - 1);
   }
-  return *options.perplexity();
+  return *options.perplexity;
 }
 
 std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE KL divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
 
 EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const TsneOptions& given, Progress& progress) {
   TsneOptions options = given;
-  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  const auto shown = [&](const EvaluatedSplit& evaluated) { return std::min(evaluated.dataset->size(), options.samples()); };
+  options.seed = options.seed.value_or(static_cast<int64_t>(input.seed));
+  const auto shown = [&](const EvaluatedSplit& evaluated) { return std::min(evaluated.dataset->size(), options.samples); };
   for (const auto& evaluated : evaluated_splits(input)) {
     if (shown(evaluated) < kFewestImages) {
       throw data_error("tsne: split '{}' of {} has {} images; a t-SNE plot needs at least {}", evaluated.dataset->info().split,
@@ -92,7 +89,7 @@ EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, 
   std::map<std::string, FeatureMap> maps;
   for (const auto& evaluated : evaluated_splits(input)) {
     const Features& features = cache.split(evaluated.name);
-    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), static_cast<uint64_t>(*options.seed()));
+    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples, static_cast<uint64_t>(*options.seed));
     const double perplexity = resolve_perplexity(options, shown(evaluated), evaluated.name);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
     const SplitMap map = map_of(rows, perplexity, options, evaluated.name, progress);
@@ -100,7 +97,7 @@ EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, 
     maps[evaluated.name] = described(map, features, images, *evaluated.dataset, perplexity);
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
-  result.record = describe("tsne", input, result.metrics, TsneOptions::table().write(options), classes);
+  result.record = describe("tsne", input, result.metrics, config_of(options), classes);
   result.record.maps = std::move(maps);
   return result;
 }

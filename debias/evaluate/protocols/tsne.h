@@ -12,14 +12,13 @@
 
 namespace debias {
 
-class TsneOptions {
- public:
+struct TsneOptions {
   TsneOptions();
-  DEBIAS_OPTION(TsneOptions, int64_t, samples, 2000)
-  DEBIAS_OPTION(TsneOptions, Auto<double>, perplexity, {})
-  DEBIAS_OPTION(TsneOptions, int64_t, iterations, 1000)
-  DEBIAS_OPTION(TsneOptions, Auto<int64_t>, seed, {})
-  static const OptionTable<TsneOptions>& table();
+  int64_t samples = 2000;
+  Auto<double> perplexity = {};
+  int64_t iterations = 1000;
+  Auto<int64_t> seed = {};
+  void describe(OptionVisitor& o);
 };
 
 // The perplexity of the options: theirs, or 30, or a third of fewer than 90 images. A usage error naming `split` when it is not

@@ -16,9 +16,10 @@ at::Tensor view_pair_features(const EvaluationInput& input, std::shared_ptr<cons
   const OnError on_error = dataset == input.train ? input.on_error : OnError::kStop;
   const std::string split = dataset->info().split;
   const auto subset = std::make_shared<Subset>(std::move(dataset), images, split);
-  Loader loader(subset, input.train_views.make(input.train->info().mean, input.train->info().std),
-                std::make_shared<SequentialSampler>(subset->size()),
-                LoaderOptions().order(ViewTarget::Order::kChannelsLast).views(2).workers(input.workers).seed(seed).on_error(on_error));
+  Loader loader(
+      subset, input.train_views.make(input.train->info().mean, input.train->info().std),
+      std::make_shared<SequentialSampler>(subset->size()),
+      LoaderOptions{.views = 2, .workers = input.workers, .seed = seed, .on_error = on_error, .order = ViewTarget::Order::kChannelsLast});
   std::vector<at::Tensor> first, second;
   progress.begin("two views of " + name, loader.batches_per_epoch());
   loader.start(0);

@@ -26,7 +26,7 @@ class ModelObserver final : public EpochObserver {
 }  // namespace
 
 EncoderTraining::EncoderTraining(const TrainInput& input)
-    : input_(input), recipe_(input.recipe), frozen_epochs_(input.recipe.encoder.backbone.freeze_epochs()) {
+    : input_(input), recipe_(input.recipe), frozen_epochs_(input.recipe.encoder.backbone.freeze_epochs) {
   for (const auto& observer : input.observers) observers_.push_back(std::make_unique<ModelObserver>(*observer, parts_.model));
 }
 
@@ -41,7 +41,7 @@ void EncoderTraining::begin(RunAccess& run, const OpenCheckpoint* checkpoint) {
   if (has_fixed_features(recipe_, *input_.dataset, *parts_.model.encoder, *input_.ranks)) {
     parts_.source = fixed_features(recipe_, input_.dataset, *parts_.model.encoder, parts_.device.device, run.progress);
   }
-  batches_.emplace(*parts_.source, recipe_.train.batch_size(), *input_.ranks);
+  batches_.emplace(*parts_.source, recipe_.train.batch_size, *input_.ranks);
 }
 
 void EncoderTraining::restore_from(const OpenCheckpoint& checkpoint) {
@@ -58,14 +58,14 @@ void EncoderTraining::write_files(const DataRecord& data) const {
 
 void EncoderTraining::announce() const {
   TrainLog& log = run_->log;
-  if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
+  if (recipe_.train.micro_batch && *recipe_.train.micro_batch < recipe_.train.batch_size) {
     log.warn(
         fmt::format("micro_batch {}: the loss uses the whole batch of {}, but BatchNorm statistics are those of each part, so results "
                     "differ from a single pass",
-                    *recipe_.train.micro_batch(), recipe_.train.batch_size()));
+                    *recipe_.train.micro_batch, recipe_.train.batch_size));
   }
   for (const auto& line : parts_.method->terms().cautions()) log.warn(line);
-  const int64_t warmup = recipe_.schedule.warmup_epochs, epochs = recipe_.train.epochs();
+  const int64_t warmup = recipe_.schedule.warmup_epochs, epochs = recipe_.train.epochs;
   if (warmup >= epochs) {
     log.warn(fmt::format("schedule: warmup_epochs {} of a run of {} epochs: the learning rate is still rising when the run ends", warmup,
                          epochs));
@@ -101,7 +101,7 @@ std::vector<EpochObserver*> EncoderTraining::observers() {
 void EncoderTraining::begin_epoch() {
   samples_ = 0;
   waited_ = parts_.source->seconds_waited();
-  run_->progress.begin(fmt::format("epoch {}/{}", run_->state.epoch + 1, recipe_.train.epochs()), steps_per_epoch());
+  run_->progress.begin(fmt::format("epoch {}/{}", run_->state.epoch + 1, recipe_.train.epochs), steps_per_epoch());
   parts_.method->hold_encoders(run_->state.epoch < frozen_epochs_);
   parts_.model.train(true);
   parts_.method->terms().begin_epoch(run_->state.epoch);
@@ -125,7 +125,7 @@ void EncoderTraining::step() {
   state.loss_sum += report.loss;
   state.grad_norm_sum += report.grad_norm;
   state.diagnostics.add(report.diagnostics);
-  if (state.step % recipe_.train.log_every() == 0) log_step(report, learning_rate);
+  if (state.step % recipe_.train.log_every == 0) log_step(report, learning_rate);
   run_->progress.advance(state.batch, progress_note());
 }
 
@@ -179,7 +179,7 @@ void EncoderTraining::end_epoch(const Metrics& metrics) {
 }
 
 std::optional<RunProgress> EncoderTraining::progress() const {
-  return RunProgress{run_->state.step, recipe_.train.epochs() * steps_per_epoch()};
+  return RunProgress{run_->state.step, recipe_.train.epochs * steps_per_epoch()};
 }
 
 std::string EncoderTraining::speed_text(double per_second) const {

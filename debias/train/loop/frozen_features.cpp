@@ -40,7 +40,7 @@ at::Tensor features_of_images(const SampleTable& samples, Loader& images, Encode
 
 bool has_fixed_features(const Recipe& recipe, const SampleTable& samples, const Encoder& encoder, const Ranks& ranks) {
   if (!method_of(recipe).trains_on_features || !encoder.is_frozen() || !ranks.is_alone() || samples.images() == nullptr) return false;
-  if (recipe.on_error != OnError::kStop || recipe.views.noise() > 0 || recipe.must_link) return false;
+  if (recipe.on_error != OnError::kStop || recipe.views.noise > 0 || recipe.must_link) return false;
   if (samples.size() > kMostFeatureBytes / static_cast<int64_t>(sizeof(float)) / encoder.feature_dim()) return false;
   return !recipe.view_steps.is_random();
 }
@@ -49,20 +49,16 @@ std::unique_ptr<BatchSource> fixed_features(const Recipe& recipe, const std::sha
                                             c10::Device device, Progress& progress) {
   Loader images(images_of(samples), recipe.view_steps.make(samples->info().mean, samples->info().std),
                 std::make_shared<SequentialSampler>(samples->size()),
-                LoaderOptions()
-                    .batch_size(kImagesOfPass)
-                    .workers(worker_count(recipe, Ranks::alone()))
-                    .prefetch(recipe.train.prefetch())
-                    .seed(recipe.seed)
-                    .decode(recipe.decode));
-  const ForwardOptions options = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
-  return std::make_unique<FeatureBatches>(samples, features_of_images(*samples, images, encoder, options, progress),
-                                          make_sampler(recipe, *samples),
-                                          FeatureBatchOptions()
-                                              .batch_size(recipe.train.batch_size())
-                                              .views(recipe.views.count())
-                                              .drop_last(recipe.train.drop_last())
-                                              .seed(recipe.seed));
+                LoaderOptions{.batch_size = kImagesOfPass,
+                              .workers = worker_count(recipe, Ranks::alone()),
+                              .prefetch = recipe.train.prefetch,
+                              .seed = recipe.seed,
+                              .decode = recipe.decode});
+  const ForwardOptions options = {recipe.views.forward, recipe.train.precision, recipe.train.channels_last, device};
+  return std::make_unique<FeatureBatches>(
+      samples, features_of_images(*samples, images, encoder, options, progress), make_sampler(recipe, *samples),
+      FeatureBatchOptions{
+          .batch_size = recipe.train.batch_size, .views = recipe.views.count, .drop_last = recipe.train.drop_last, .seed = recipe.seed});
 }
 
 }  // namespace debias

@@ -116,10 +116,10 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.inputs_are = parts.source->what();
   plan.samples = input.dataset->size();
   plan.steps_per_epoch = parts.source->batches_per_epoch();
-  plan.epochs = input.recipe.train.epochs();
+  plan.epochs = input.recipe.train.epochs;
   plan.parameters = parameter_count(parts.model);
   TrialSteps steps(parts);
-  const int64_t prefetch = input.recipe.train.prefetch();
+  const int64_t prefetch = input.recipe.train.prefetch;
   const double trial = steps.warm_up();
   plan.trial_steps = std::clamp<int64_t>(static_cast<int64_t>(kTrialSeconds / std::max(trial, 1e-6)), 1, kMostTrials);
   const bool is_slow = trial > kSlowStep;
@@ -140,7 +140,7 @@ double seconds_of_step(const TrainInput& input) {
   constexpr int64_t kTrials = 3;
   RunParts parts = make_run_parts(input.recipe, input.dataset);
   TrialSteps steps(parts);
-  const int64_t prefetch = input.recipe.train.prefetch();
+  const int64_t prefetch = input.recipe.train.prefetch;
   const double trial = steps.warm_up();
   return trial > kSlowStep ? steps.slow_seconds(trial, prefetch) : steps.fresh_seconds(kTrials, prefetch);
 }

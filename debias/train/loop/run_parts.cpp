@@ -18,7 +18,7 @@ namespace {
 
 // torchrun sets OMP_NUM_THREADS to 1 where nobody has set it, and says so; what a user means by `auto` are the cores.
 std::optional<int64_t> thread_count(const Recipe& recipe, const Ranks& ranks) {
-  if (recipe.train.threads() || ranks.is_alone()) return recipe.train.threads();
+  if (recipe.train.threads || ranks.is_alone()) return recipe.train.threads;
   const bool is_default = getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1;
   return is_default ? ranks.cpus() : std::min<int64_t>(at::get_num_threads(), ranks.cpus());
 }
@@ -57,7 +57,7 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
 
 Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
   Config views = pipeline_of(recipe, samples).config();
-  views.overlay(ViewsOptions::table().write(recipe.views));
+  views.overlay(config_of(recipe.views));
   if (recipe.view_steps.eval != nullptr) views.set("eval", recipe.view_steps.eval->section);
   return views;
 }
@@ -67,9 +67,9 @@ Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   RunParts parts;
   const MethodEntry& method = method_of(recipe);
-  parts.device = choose_device(recipe.train.device(), ranks.place().local_rank);
+  parts.device = choose_device(recipe.train.device, ranks.place().local_rank);
   const c10::Device device = parts.device.device;
-  if (!device.is_cpu()) set_arithmetic({recipe.train.tf32(), recipe.train.deterministic()});
+  if (!device.is_cpu()) set_arithmetic({recipe.train.tf32, recipe.train.deterministic});
   ranks.require_own_devices(parts.device.uuid);
   ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));
@@ -83,22 +83,22 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   }
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
-  parts.schedule = recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs());
+  parts.schedule = recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs);
   std::vector<Term> terms = make_terms(recipe, *dataset);
   const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
-  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
+  for (auto& term : terms) term.load(*dataset, recipe.views.count, method.gives_keys, weights);
   if (recipe.must_link) parts.linked = linked_groups(*recipe.must_link, *dataset);
-  const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
+  const ForwardOptions forward = {recipe.views.forward, recipe.train.precision, recipe.train.channels_last, device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,
                               .terms = std::move(terms),
                               .optimizers = *parts.optimizers,
                               .forward = forward,
-                              .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
-                              .loss_precision = recipe.train.loss_precision(),
+                              .micro_batch = recipe.train.micro_batch ? std::optional(*recipe.train.micro_batch) : std::nullopt,
+                              .loss_precision = recipe.train.loss_precision,
                               .ranks = &ranks,
                               .joins_norm = recipe.train.joins_norm(),
-                              .loss_rows = recipe.train.loss_rows(),
+                              .loss_rows = recipe.train.loss_rows,
                               .linked = parts.linked});
   parts.source = method.batches(recipe, dataset, ranks);
   const bool host_reads = dataset->sentences() != nullptr;  // how many words each has decides what is launched
@@ -116,10 +116,10 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   data.set("train", recipe.train_data.resolved());
   if (recipe.valid_data) data.set("valid", recipe.valid_data->resolved());
   if (recipe.test_data) data.set("test", recipe.test_data->resolved());
-  data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
-  data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
-  if (recipe.must_link) data.set("must_link", MustLink::table().write(with_digest(*recipe.must_link)));
-  data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
+  data.set("on_error", write_value<OnError>(recipe.on_error));
+  data.set("decode", write_value<Decode>(recipe.decode));
+  if (recipe.must_link) data.set("must_link", config_of(with_digest(*recipe.must_link)));
+  data.set("verify", write_value<Verify>(recipe.verify));
   root.set("data", std::move(data));
   if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
   root.set("encoder", recipe.encoder.section);
@@ -130,16 +130,16 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   root.set("objective", std::move(objective));
   if (class_count(recipe, dataset) > 0) {
     Config classifier = Config::map({{"name", Config::string("linear")}});
-    classifier.overlay(ClassifierOptions::table().write(*recipe.classifier));
+    classifier.overlay(config_of(*recipe.classifier));
     root.set("classifier", std::move(classifier));
   }
   if (recipe.method.is_written) root.set("method", recipe.method.section());
   if (recipe.sampler) root.set("sampler", recipe.sampler->section);
   root.set("optimizer", recipe.optimizer.section);
-  recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs());  // refuses what this learning rate excludes
+  recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs);  // refuses what this learning rate excludes
   root.set("schedule", recipe.schedule.section);
-  root.set("train", TrainOptions::table().write(recipe.train));
-  Config evaluate = EvaluateOptions::table().write(recipe.evaluate);
+  root.set("train", config_of(recipe.train));
+  Config evaluate = config_of(recipe.evaluate);
   evaluate.overlay(recipe.protocol_options.section());
   root.set("evaluate", std::move(evaluate));
   root.set("output", Config::string(recipe.output));

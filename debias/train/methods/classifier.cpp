@@ -19,7 +19,7 @@ Classifier::Classifier(const ClassifierOptions& options, int64_t feature_dim, in
 
 at::Tensor Classifier::rows_of(const at::Tensor& features) const {
   const at::Tensor rows = (flows() ? features : features.detach()).transpose(0, 1).flatten(0, 1).to(linear_->weight.device());
-  return *options_.normalize() ? unit_rows(rows) : rows;
+  return *options_.normalize ? unit_rows(rows) : rows;
 }
 
 at::Tensor Classifier::logits(const at::Tensor& features) const { return linear_->forward(rows_of(features)); }

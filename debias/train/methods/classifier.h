@@ -34,8 +34,8 @@ class Classifier {
   // Upper bound of each logit, of the same shape: |(W_c, b_c)| |(f, 1)|, the bias being the weight of a feature that is 1 everywhere.
   at::Tensor norms(const at::Tensor& features) const;
 
-  bool flows() const { return options_.gradient() == ClassifierGradient::kFlow; }
-  std::optional<double> own_learning_rate() const { return options_.learning_rate(); }  // absent: the recipe's optimizer has it
+  bool flows() const { return options_.gradient == ClassifierGradient::kFlow; }
+  std::optional<double> own_learning_rate() const { return options_.learning_rate; }  // absent: the recipe's optimizer has it
   torch::nn::Linear& linear() { return linear_; }
 
  private:

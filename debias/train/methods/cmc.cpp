@@ -71,19 +71,19 @@ class Cmc final : public Method {
 
   void after_update(const Batch&) override {
     for (int64_t half = 0; half < 2; ++half) {
-      banks_[static_cast<size_t>(half)].update(own_, features_.select(1, half).detach(), options_.momentum());
+      banks_[static_cast<size_t>(half)].update(own_, features_.select(1, half).detach(), options_.momentum);
     }
   }
 
  private:
   at::Tensor draws(const at::Tensor& own, int64_t step) const {
-    return draw_bank_ids(own, options_.negatives(), banks_[0].samples(), seed_, static_cast<uint64_t>(step));
+    return draw_bank_ids(own, options_.negatives, banks_[0].samples(), seed_, static_cast<uint64_t>(step));
   }
 
   at::Tensor there(const at::Tensor& host) const { return upload(host, parts().forward.device); }
 
   bool draws_for_each(const Term& term) const {
-    return options_.loss() == BankLossKind::kNce || term.objective().refusal(ScoreForm::kDraws).empty();
+    return options_.loss == BankLossKind::kNce || term.objective().refusal(ScoreForm::kDraws).empty();
   }
 
   Scores own_draws(int64_t step) {
@@ -93,7 +93,7 @@ class Cmc final : public Method {
       directions.push_back({.anchors = features_.select(1, static_cast<int64_t>(half)).contiguous(),
                             .bank = banks_[1 - half].rows(),
                             .ids = ids,
-                            .nce = options_.loss() == BankLossKind::kNce ? &nce_[half] : nullptr});
+                            .nce = options_.loss == BankLossKind::kNce ? &nce_[half] : nullptr});
     }
     return {std::move(directions)};
   }
@@ -135,7 +135,7 @@ class Cmc final : public Method {
 
 void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options) {
   const auto terms = require_keyed_terms(recipe, dataset, "cmc");
-  if (options.loss() != BankLossKind::kNce) return;
+  if (options.loss != BankLossKind::kNce) return;
   const std::string& where = recipe.method.where;
   if (terms.size() > 1) {
     throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
@@ -151,9 +151,9 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
   require_images(recipe, dataset, "cmc");
   const auto& options = recipe.method.as<CmcOptions>();
   const std::string& where = recipe.method.where;
-  if (recipe.views.count() != 1) {
+  if (recipe.views.count != 1) {
     throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where,
-                      recipe.views.count());
+                      recipe.views.count);
   }
   if (dataset.info().channels != 3) {
     throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name,
@@ -165,7 +165,7 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
         "the preset cmc_lab or cmc_ycbcr",
         where);
   }
-  if (const auto& weights = recipe.encoder.backbone.weights()) {
+  if (const auto& weights = recipe.encoder.backbone.weights) {
     throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, *weights);
   }
   require_terms(recipe, dataset, options);
@@ -182,16 +182,6 @@ Model halves_of(const Recipe& recipe, int64_t in_channels) {
 }
 
 }  // namespace
-
-const OptionTable<CmcOptions>& CmcOptions::table() {
-  using Self = CmcOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
-                                     "number of memory-bank entries that an anchor is compared with, drawn with replacement")
-                                .add("momentum", &Self::momentum_, Range::half_open(0, 1), "momentum of the memory-bank entries")
-                                .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
-  return table;
-}
 
 MethodEntry cmc_entry() {
   MethodEntry entry;

@@ -10,28 +10,24 @@
 // Evaluated are both networks, one after the other.
 #pragma once
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 #include "debias/core/options.h"
 #include "debias/train/methods/method.h"
 
 namespace debias {
 
 enum class BankLossKind { kSoftmax, kNce };
-template <>
-struct EnumNames<BankLossKind> {
-  static constexpr std::array<std::pair<std::string_view, BankLossKind>, 2> values = {
-      {{"softmax", BankLossKind::kSoftmax}, {"nce", BankLossKind::kNce}}};
-};
+constexpr auto enum_words(BankLossKind) { return named("softmax", "nce"); }
 
-class CmcOptions {
- public:
-  DEBIAS_OPTION(CmcOptions, int64_t, negatives, 16384)
-  DEBIAS_OPTION(CmcOptions, double, momentum, 0.5)
-  DEBIAS_OPTION(CmcOptions, BankLossKind, loss, BankLossKind::kSoftmax)
-  static const OptionTable<CmcOptions>& table();
+struct CmcOptions {
+  int64_t negatives = 16384;
+  double momentum = 0.5;
+  BankLossKind loss = BankLossKind::kSoftmax;
+  void describe(OptionVisitor& o) {
+    o("negatives", negatives, Range::closed(1, 1 << 24),
+      "number of memory-bank entries that an anchor is compared with, drawn with replacement");
+    o("momentum", momentum, Range::half_open(0, 1), "momentum of the memory-bank entries");
+    o("loss", loss, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
+  }
 };
 
 MethodEntry cmc_entry();

@@ -356,7 +356,7 @@ std::vector<std::string> methods_with(bool MethodEntry::*property) {
 void check_method(const Recipe& recipe, const SampleTable& dataset) {
   const MethodEntry& entry = method_of(recipe);
   entry.check(recipe, dataset);
-  if (!recipe.train.micro_batch() || entry.takes_micro_batch) return;
+  if (!recipe.train.micro_batch || entry.takes_micro_batch) return;
   throw usage_error("{}method '{}' takes no train.micro_batch{}", recipe.method.where, entry.name, entry.micro_batch_advice);
 }
 

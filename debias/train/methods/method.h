@@ -192,15 +192,15 @@ std::vector<std::string> methods_with(bool MethodEntry::*property);  // their na
 // MethodEntry::check of the recipe's method, and what the fields of its entry exclude. Usage errors.
 void check_method(const Recipe& recipe, const SampleTable& dataset);
 
-// Gives a named entry the options of a class that has a table(). `settle`: of those read, what they mean.
+// Gives a named entry the options of a struct that describes them. `settle`: of those read, what they mean.
 template <class Options>
 void take_options(
     MethodEntry& entry, const std::function<Options(const Options&)>& settle = [](const Options& read) { return read; }) {
-  entry.options = Options::table().specs();
+  entry.options = option_specs<Options>();
   entry.read = [what = "method '" + entry.name + "'", settle](const Config& section) {
-    return std::any(settle(Options::table().read(section, what, {"name"})));
+    return std::any(settle(options_from<Options>(section, what, {"name"})));
   };
-  entry.write = [](const std::any& options) { return Options::table().write(std::any_cast<const Options&>(options)); };
+  entry.write = [](const std::any& options) { return config_of(std::any_cast<const Options&>(options)); };
 }
 
 }  // namespace debias

@@ -23,7 +23,7 @@ namespace {
 // Of the whole run; batches are whole.
 int64_t steps_of(const Recipe& recipe, const SampleTable& dataset) {
   const int64_t visits = std::ssize(make_sampler(recipe, dataset)->epoch(recipe.seed, 0));
-  return recipe.train.epochs() * (visits / recipe.train.batch_size());
+  return recipe.train.epochs * (visits / recipe.train.batch_size);
 }
 
 class Moco final : public Method {
@@ -34,14 +34,14 @@ class Moco final : public Method {
         seed_(recipe.seed),
         copy_(model(), recipe, dataset.info().channels),
         steps_(steps_of(recipe, dataset)) {
-    if (options_.shuffle_bn() > 1 && !this->parts().ranks->is_alone()) {
+    if (options_.shuffle_bn > 1 && !this->parts().ranks->is_alone()) {
       throw usage_error(
           "method 'moco': shuffle_bn {}: a group needs images of all {} processes, and each has its own alone; train with one process, "
           "or write method.shuffle_bn: 1",
-          options_.shuffle_bn(), this->parts().ranks->size());
+          options_.shuffle_bn, this->parts().ranks->size());
     }
-    if (*options_.queue() > 0) {
-      queue_ = std::make_unique<KeyQueue>(*options_.queue(), model().head->output_dim(), recipe.seed, this->parts().forward.device);
+    if (*options_.queue > 0) {
+      queue_ = std::make_unique<KeyQueue>(*options_.queue, model().head->output_dim(), recipe.seed, this->parts().forward.device);
     }
   }
 
@@ -69,7 +69,7 @@ class Moco final : public Method {
   Evaluated differentiate(const Batch& batch, int64_t step) override {
     step_ = step;
     // Direction d asks with view d and has the other view's keys.
-    const int64_t directions = *options_.symmetric() ? 2 : 1;
+    const int64_t directions = *options_.symmetric ? 2 : 1;
     const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
     {
       const at::NoGradGuard no_grad;
@@ -98,8 +98,8 @@ class Moco final : public Method {
  private:
   // images [directions, B, C, H, W]
   at::Tensor projections_of_copy(const at::Tensor& images, int64_t step) const {
-    if (options_.shuffle_bn() == 1) return copy_.forward(images, parts().forward).projection;
-    const ShuffledGroups shuffled(images.size(1), options_.shuffle_bn(), seed_, static_cast<uint64_t>(step));
+    if (options_.shuffle_bn == 1) return copy_.forward(images, parts().forward).projection;
+    const ShuffledGroups shuffled(images.size(1), options_.shuffle_bn, seed_, static_cast<uint64_t>(step));
     std::vector<at::Tensor> projections;
     for (const at::Tensor& rows : shuffled.groups()) {
       projections.push_back(copy_.forward(images.index_select(1, upload(rows, images.device())), parts().forward).projection);
@@ -157,14 +157,14 @@ void check(const Recipe& recipe, const SampleTable& dataset) {
   require_images(recipe, dataset, "moco");
   const auto& options = recipe.method.as<MocoOptions>();
   const std::string& where = recipe.method.where;
-  if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
-  if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
-  check_groups(recipe.train.batch_size(), options.shuffle_bn(), where);
-  const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
+  if (recipe.views.count != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count);
+  if (!recipe.train.drop_last) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
+  check_groups(recipe.train.batch_size, options.shuffle_bn, where);
+  const int64_t added = recipe.train.batch_size * (*options.symmetric ? 2 : 1), size = *options.queue;
   if (size % added != 0) {
     const std::string below = size > added ? fmt::format("{} or ", size / added * added) : "";
     throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {}{}", where, size, added,
-                      *options.symmetric() ? " (both views of a batch)" : "", below, (size / added + 1) * added);
+                      *options.symmetric ? " (both views of a batch)" : "", below, (size / added + 1) * added);
   }
   require_keyed_terms(recipe, dataset, "moco");
 }
@@ -181,12 +181,12 @@ MethodEntry moco_entry() {
   entry.micro_batch_advice += ": the queue keeps the negatives";
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe& recipe) {
-    return *recipe.method.as<MocoOptions>().queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch;
+    return *recipe.method.as<MocoOptions>().queue > 0 ? Negatives::kEarlierBatches : Negatives::kBatch;
   };
   entry.networks = [](const Recipe& recipe, int64_t in_channels) {
     Model model = encoder_and_head(recipe, in_channels);
-    const int64_t hidden = *recipe.method.as<MocoOptions>().predictor(), dim = model.head->output_dim();
-    if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
+    const int64_t hidden = *recipe.method.as<MocoOptions>().predictor, dim = model.head->output_dim();
+    if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions{.hidden_dim = hidden, .output_dim = dim}, dim, recipe.seed + 1);
     return model;
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {

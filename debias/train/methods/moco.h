@@ -21,7 +21,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "debias/core/options.h"
 #include "debias/train/methods/method.h"
@@ -29,28 +28,32 @@
 namespace debias {
 
 enum class MomentumSchedule { kConstant, kCosine };
-template <>
-struct EnumNames<MomentumSchedule> {
-  static constexpr std::array<std::pair<std::string_view, MomentumSchedule>, 2> values = {
-      {{"constant", MomentumSchedule::kConstant}, {"cosine", MomentumSchedule::kCosine}}};
-};
+constexpr auto enum_words(MomentumSchedule) { return named("constant", "cosine"); }
 
 enum class MocoVersion { kV2, kV3 };
-template <>
-struct EnumNames<MocoVersion> {
-  static constexpr std::array<std::pair<std::string_view, MocoVersion>, 2> values = {{{"v2", MocoVersion::kV2}, {"v3", MocoVersion::kV3}}};
-};
+constexpr auto enum_words(MocoVersion) { return named("v2", "v3"); }
 
-class MocoOptions {
- public:
-  DEBIAS_OPTION(MocoOptions, MocoVersion, version, MocoVersion::kV2)
-  DEBIAS_OPTION(MocoOptions, Auto<double>, momentum, {})
-  DEBIAS_OPTION(MocoOptions, Auto<MomentumSchedule>, momentum_schedule, {})
-  DEBIAS_OPTION(MocoOptions, Auto<int64_t>, queue, {})
-  DEBIAS_OPTION(MocoOptions, Auto<bool>, symmetric, {})
-  DEBIAS_OPTION(MocoOptions, Auto<int64_t>, predictor, {})
-  DEBIAS_OPTION(MocoOptions, int64_t, shuffle_bn, 1)
-  static const OptionTable<MocoOptions>& table();
+struct MocoOptions {
+  MocoVersion version = MocoVersion::kV2;
+  Auto<double> momentum = {};
+  Auto<MomentumSchedule> momentum_schedule = {};
+  Auto<int64_t> queue = {};
+  Auto<bool> symmetric = {};
+  Auto<int64_t> predictor = {};
+  int64_t shuffle_bn = 1;
+  void describe(OptionVisitor& o) {
+    o("version", version, "v2: a queue of keys; v3: the batch's own keys, both directions, a predictor");
+    o("momentum", momentum, Range::closed(0, 1), "momentum of the key encoder; auto: 0.999 in v2, 0.99 in v3");
+    o("momentum_schedule", momentum_schedule, "cosine: rises to 1 over the run; auto: constant in v2, cosine in v3");
+    o("queue", queue, Range::closed(0, 1 << 24),
+      "number of keys in the queue, a multiple of the keys per step; auto: 4096 in v2, 0 (no queue) in v3");
+    o("symmetric", symmetric, "use each view as queries for the keys of the other; auto: true in v3");
+    o("predictor", predictor, Range::closed(0, 65536),
+      "hidden width of the predictor, a head on the queries only; 0: no predictor; auto: 0 in v2, 4096 in v3");
+    o("shuffle_bn", shuffle_bn, Range::closed(1, 65536),
+      "number of groups of the shuffled batch that the momentum encoder normalises separately, a divisor of the batch size; 1: no "
+      "shuffling");
+  }
 
   MocoOptions resolved() const;  // `auto` by version
 };

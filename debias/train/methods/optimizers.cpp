@@ -26,15 +26,15 @@ void leave_out_frozen(std::vector<OptimizedParameter>& parameters) {
 
 // An encoder that is frozen at first has to train later.
 void require_released(const BackboneOptions& options, const Recipe& recipe) {
-  if (options.freeze_epochs() == 0) return;
+  if (options.freeze_epochs == 0) return;
   const std::string& where = recipe.encoder.where;
-  if (options.freeze().kind == Freeze::Kind::kAll) {
+  if (options.freeze.kind == Freeze::Kind::kAll) {
     throw usage_error("{}encoder: freeze: all leaves nothing to train after freeze_epochs: {}; leave out one of the two", where,
-                      options.freeze_epochs());
+                      options.freeze_epochs);
   }
-  if (options.freeze_epochs() < recipe.train.epochs()) return;
+  if (options.freeze_epochs < recipe.train.epochs) return;
   throw usage_error("{}encoder: freeze_epochs: {} of {} epochs: the encoder would never train; lower it, or write freeze: all", where,
-                    options.freeze_epochs(), recipe.train.epochs());
+                    options.freeze_epochs, recipe.train.epochs);
 }
 
 // Parameters of an encoder made with these options that are not frozen, at their rates.
@@ -42,7 +42,7 @@ std::vector<OptimizedParameter> encoder_parameters(const BackboneOptions& option
   std::vector<OptimizedParameter> all = optimized_parameters(encoder);
   std::vector<std::string> names;
   for (const auto& parameter : all) names.push_back(parameter.name);
-  const std::vector<double> rates = rate_factors(encoder, names, options.learning_rate(), options.layer_decay());
+  const std::vector<double> rates = rate_factors(encoder, names, options.learning_rate, options.layer_decay);
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].name = "encoder." + all[i].name;
     all[i].rate = rates[i];
@@ -111,7 +111,7 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
     throw usage_error("{}encoder: everything is frozen and there is neither a head nor a classifier to train; add one, or freeze less",
                       recipe.encoder.where);
   }
-  if (const int64_t epochs = recipe.encoder.backbone.freeze_epochs();
+  if (const int64_t epochs = recipe.encoder.backbone.freeze_epochs;
       epochs > 0 && network.size() == of_encoder && optimizers.classifier == nullptr) {
     throw usage_error("{}encoder: freeze_epochs: {}: there is neither a head nor a classifier to train in them; add one, or leave it out",
                       recipe.encoder.where, epochs);

@@ -33,7 +33,7 @@ class QuickThoughts final : public Method {
     const at::Tensor pair = features.select(1, 0).unflatten(1, {2, -1});  // [B, 2, D]
     const at::Tensor products = pair.select(1, 0).mm(pair.select(1, 1).t());
     const ModelOutput output = {features, features};
-    const Scores scores = {NeighbourScores{products, options_.context(), negatives_of(options_.denominator())}};
+    const Scores scores = {NeighbourScores{products, options_.context, negatives_of(options_.denominator)}};
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor&) { return term.objective().on_scores(scores); });
     const NeighbourHits hits = neighbour_hits(products);
     evaluated.metrics = {{kNextAccuracy, hits.next, hits.pairs}, {kPreviousAccuracy, hits.previous, hits.pairs}};
@@ -72,30 +72,29 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
                       encoder.name);
   }
   const ChosenViews& views = recipe.view_steps;
-  const bool has_views = !views.steps.empty() || views.normalize || views.eval != nullptr || recipe.views.noise() > 0;
+  const bool has_views = !views.steps.empty() || views.normalize || views.eval != nullptr || recipe.views.noise > 0;
   refuse(has_views, "views", "sentences have none");
   refuse(recipe.head.projects(), "head", "scores are of the encoders' own vectors");
   refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
   refuse(recipe.sampler.has_value(), "sampler", "batches are consecutive sentences");
-  refuse(recipe.train.precision() != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
+  refuse(recipe.train.precision != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
   require_sentence_terms(recipe, samples, where);
 }
 
 std::unique_ptr<BatchSource> batches_of_sentences(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples,
                                                   const Ranks& ranks) {
   const auto& options = recipe.method.as<QuickThoughtsOptions>();
-  const auto least = 2 + options.context();
-  const int64_t batch = recipe.train.batch_size();
+  const auto least = 2 + options.context;
+  const int64_t batch = recipe.train.batch_size;
   if (batch < ranks.size())
     throw usage_error("train: {} ranks share batches of {} sentences; start at most {}", ranks.size(), batch, batch);
-  return std::make_unique<SentenceBatches>(sentences_of(samples), SentenceBatchOptions()
-                                                                      .batch_size(batch)
-                                                                      .least(std::max(least, ranks.size()))
-                                                                      .drop_last(recipe.train.drop_last())
-                                                                      .order(options.order())
-                                                                      .seed(recipe.seed)
-                                                                      .rank(ranks.rank())
-                                                                      .ranks(ranks.size()));
+  return std::make_unique<SentenceBatches>(sentences_of(samples), SentenceBatchOptions{.batch_size = batch,
+                                                                                       .least = std::max(least, ranks.size()),
+                                                                                       .drop_last = recipe.train.drop_last,
+                                                                                       .order = options.order,
+                                                                                       .seed = recipe.seed,
+                                                                                       .rank = ranks.rank(),
+                                                                                       .ranks = ranks.size()});
 }
 
 Model pair_of(const Recipe& recipe, int64_t words) {
@@ -106,18 +105,6 @@ Model pair_of(const Recipe& recipe, int64_t words) {
 }
 
 }  // namespace
-
-const OptionTable<QuickThoughtsOptions>& QuickThoughtsOptions::table() {
-  using Self = QuickThoughtsOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("context", &Self::context_, Range::closed(1, 64), "number of sentences on each side that are positives")
-          .add("denominator", &Self::denominator_,
-               "denominator: only the negatives, or the whole row of the softmax as published (official); auto: official for infonce, "
-               "negatives for debiased_negatives")
-          .add("order", &Self::order_, "order of the batches in an epoch: reshuffled, or as in the corpus");
-  return table;
-}
 
 MethodEntry quick_thoughts_entry() {
   MethodEntry entry;

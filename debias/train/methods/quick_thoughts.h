@@ -12,18 +12,19 @@
 namespace debias {
 
 enum class Denominator { kAuto, kOfficial, kNegatives };
-template <>
-struct EnumNames<Denominator> {
-  static constexpr std::array<std::pair<std::string_view, Denominator>, 3> values = {
-      {{"auto", Denominator::kAuto}, {"official", Denominator::kOfficial}, {"negatives", Denominator::kNegatives}}};
-};
+constexpr auto enum_words(Denominator) { return named("auto", "official", "negatives"); }
 
-class QuickThoughtsOptions {
- public:
-  DEBIAS_OPTION(QuickThoughtsOptions, int64_t, context, 1)
-  DEBIAS_OPTION(QuickThoughtsOptions, Denominator, denominator, Denominator::kAuto)
-  DEBIAS_OPTION(QuickThoughtsOptions, BatchOrder, order, BatchOrder::kShuffled)
-  static const OptionTable<QuickThoughtsOptions>& table();
+struct QuickThoughtsOptions {
+  int64_t context = 1;
+  Denominator denominator = Denominator::kAuto;
+  BatchOrder order = BatchOrder::kShuffled;
+  void describe(OptionVisitor& o) {
+    o("context", context, Range::closed(1, 64), "number of sentences on each side that are positives");
+    o("denominator", denominator,
+      "denominator: only the negatives, or the whole row of the softmax as published (official); auto: official for infonce, "
+      "negatives for debiased_negatives");
+    o("order", order, "order of the batches in an epoch: reshuffled, or as in the corpus");
+  }
 };
 
 MethodEntry quick_thoughts_entry();

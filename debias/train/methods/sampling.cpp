@@ -12,43 +12,26 @@ namespace debias {
 namespace {
 
 enum class DrawBy { kGroup, kClass };
-
-}  // namespace
-
-template <>
-struct EnumNames<DrawBy> {
-  static constexpr std::array<std::pair<std::string_view, DrawBy>, 2> values = {{{"group", DrawBy::kGroup}, {"class", DrawBy::kClass}}};
-};
-
-namespace {
+constexpr auto enum_words(DrawBy) { return named("group", "class"); }
 
 constexpr int64_t kCountedVisits = 1 << 16;
 
-class BalancedOptions {
- public:
-  DEBIAS_OPTION(BalancedOptions, DrawBy, by, DrawBy::kGroup)
-  static const OptionTable<BalancedOptions>& table() {
-    static const auto table =
-        OptionTable<BalancedOptions>().add("by", &BalancedOptions::by_, "groups to balance: class and bias label, or class");
-    return table;
-  }
+struct BalancedOptions {
+  DrawBy by = DrawBy::kGroup;
+  void describe(OptionVisitor& o) { o("by", by, "groups to balance: class and bias label, or class"); }
 };
 
-class WeightedOptions {
- public:
-  DEBIAS_OPTION(WeightedOptions, DrawBy, by, DrawBy::kGroup)
-  DEBIAS_OPTION(WeightedOptions, double, oversample_conflicting, 10)
-  static const OptionTable<WeightedOptions>& table() {
-    static const auto table =
-        OptionTable<WeightedOptions>()
-            .add("by", &WeightedOptions::by_, "groups drawn equally often: the bias labels of a class, or the classes")
-            .add("oversample_conflicting", &WeightedOptions::oversample_conflicting_, Range::at_least_or_inf(1),
-                 "maximum ratio of two samples' weights, with by: group; inf: no limit")
-            .check([](const WeightedOptions& options, const std::string& what) {
-              if (options.by() == DrawBy::kGroup || options.oversample_conflicting() == WeightedOptions().oversample_conflicting()) return;
-              throw usage_error("{}: oversample_conflicting limits what by: group draws, and it is by: class; leave one out", what);
-            });
-    return table;
+struct WeightedOptions {
+  DrawBy by = DrawBy::kGroup;
+  double oversample_conflicting = 10;
+  void describe(OptionVisitor& o) {
+    o("by", by, "groups drawn equally often: the bias labels of a class, or the classes");
+    o("oversample_conflicting", oversample_conflicting, Range::at_least_or_inf(1),
+      "maximum ratio of two samples' weights, with by: group; inf: no limit");
+    o.check([this](const std::string& what) {
+      if (by == DrawBy::kGroup || oversample_conflicting == WeightedOptions().oversample_conflicting) return;
+      throw usage_error("{}: oversample_conflicting limits what by: group draws, and it is by: class; leave one out", what);
+    });
   }
 };
 
@@ -98,34 +81,34 @@ std::vector<double> weights_from_counts(const std::vector<Group>& groups, const 
   double least = std::numeric_limits<double>::infinity();
   for (const Group& group : groups) {
     const double class_count = of_class.at(group.first);
-    weights.push_back(options.by() == DrawBy::kClass ? 1 / class_count : class_count / of_group.at(group));
+    weights.push_back(options.by == DrawBy::kClass ? 1 / class_count : class_count / of_group.at(group));
     least = std::min(least, weights.back());
   }
-  if (options.by() == DrawBy::kClass) return weights;
-  for (double& weight : weights) weight = std::min(weight, options.oversample_conflicting() * least);
+  if (options.by == DrawBy::kClass) return weights;
+  for (double& weight : weights) weight = std::min(weight, options.oversample_conflicting * least);
   return weights;
 }
 
 bool draws_by_group(const NoOptions&) { return false; }
 template <class Options>
 bool draws_by_group(const Options& options) {
-  return options.by() == DrawBy::kGroup;
+  return options.by == DrawBy::kGroup;
 }
 
 template <class Options, class Make>
 SamplerEntry sampler_entry(const std::string& name, const std::string& summary, Draws draws, Make make) {
   const auto read = [=](const Config& section) {
-    const Options options = Options::table().read(section_map(section), "sampler '" + name + "'", {"name"});
+    const Options options = options_from<Options>(section_map(section), "sampler '" + name + "'", {"name"});
     ChosenSampler chosen{Config::map({{"name", Config::string(name)}}), draws, draws_by_group(options), nullptr};
-    chosen.section.overlay(Options::table().write(options));
+    chosen.section.overlay(config_of(options));
     chosen.make = [=](const SampleTable& samples) -> std::shared_ptr<const Sampler> { return make(options, samples); };
     return chosen;
   };
-  return {name, {}, summary, Options::table().specs(), read};
+  return {name, {}, summary, option_specs<Options>(), read};
 }
 
 std::shared_ptr<const Sampler> balanced(const BalancedOptions& options, const SampleTable& samples) {
-  const std::vector<Group> groups = known_groups("balanced", options.by(), samples);
+  const std::vector<Group> groups = known_groups("balanced", options.by, samples);
   std::map<Group, int64_t> numbers;
   for (const Group& group : groups) numbers.emplace(group, 0);
   int64_t next = 0;
@@ -136,7 +119,7 @@ std::shared_ptr<const Sampler> balanced(const BalancedOptions& options, const Sa
 }
 
 std::shared_ptr<const Sampler> weighted(const WeightedOptions& options, const SampleTable& samples) {
-  return std::make_shared<WeightedSampler>(weights_from_counts(known_groups("weighted", options.by(), samples), options), samples.size());
+  return std::make_shared<WeightedSampler>(weights_from_counts(known_groups("weighted", options.by, samples), options), samples.size());
 }
 
 // The share of each class in the draws.
@@ -157,13 +140,13 @@ double product_of(const std::map<int64_t, double>& a, const std::map<int64_t, do
 }
 
 double share_of_pairs(const Recipe& recipe, const SampleTable& samples, const Sampler& sampler) {
-  const int64_t B = recipe.train.batch_size();
+  const int64_t B = recipe.train.batch_size;
   double agreeing = 0, all = 0;
   for (int64_t epoch = 0, counted = 0; counted < kCountedVisits; ++epoch, counted += samples.size()) {
     const std::vector<Visit> visits = sampler.epoch(recipe.seed, static_cast<uint64_t>(epoch));
     for (int64_t begin = 0; begin < std::ssize(visits); begin += B) {
       const int64_t end = std::min<int64_t>(begin + B, std::ssize(visits));
-      if (end - begin < B && recipe.train.drop_last()) break;
+      if (end - begin < B && recipe.train.drop_last) break;
       std::vector<int64_t> labels;
       for (int64_t i = begin; i < end; ++i) labels.push_back(samples.label(visits[i].index));
       for (const auto& [label, count] : counts_of(labels)) agreeing += count * (count - 1);

@@ -16,9 +16,9 @@ namespace {
 
 void require_views(const Recipe& recipe, const TermRecipe& term) {
   const ObjectiveEntry& entry = *term.entry;
-  if (recipe.views.count() >= entry.min_views || (entry.takes_keys && method_of(recipe).gives_keys)) return;
+  if (recipe.views.count >= entry.min_views || (entry.takes_keys && method_of(recipe).gives_keys)) return;
   throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", term.where, entry.name, entry.min_views,
-                    recipe.views.count());
+                    recipe.views.count);
 }
 
 // Groups of linked images replace classes where pairs are dropped, also without labels.
@@ -30,7 +30,7 @@ DatasetInfo with_link_classes(const Recipe& recipe, DatasetInfo info) {
 void require_data(const TermRecipe& term, const DatasetInfo& info, bool has_links) {
   const ObjectiveEntry& entry = *term.entry;
   const std::string of = fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));
-  const bool features = !term.options.bias_features().empty();
+  const bool features = !term.options.bias_features.empty();
   if (features && !entry.takes_bias_features) {
     throw usage_error("{}objective '{}': bias_features: it reads none; softcon and fairkl do", term.where, entry.name);
   }
@@ -94,7 +94,7 @@ std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Met
 }
 
 void Term::load(const SampleTable& dataset, int64_t views, bool keyed, const std::vector<double>& weights) {
-  if (!in_force_.own.bias_features().empty()) bias_features_ = read_bias_features(in_force_.own.bias_features(), dataset);
+  if (!in_force_.own.bias_features.empty()) bias_features_ = read_bias_features(in_force_.own.bias_features, dataset);
   if (recipe_.entry->kind == InputKind::kLogits && recipe_.entry->needs_bias) prior_ = label_given_bias(dataset, weights);
   if (!on_logits_as_they_are()) try_on_rows(views, keyed);
 }

@@ -29,8 +29,8 @@ class Term {
   InputKind kind() const { return recipe_.entry->kind; }
   bool takes_keys() const { return recipe_.entry->takes_keys; }
   bool takes_norms() const { return recipe_.entry->takes_norms; }
-  TermInput on() const { return in_force_.own.on(); }
-  double weight() const { return in_force_.own.weight(); }
+  TermInput on() const { return in_force_.own.on; }
+  double weight() const { return in_force_.own.weight; }
   const Objective& objective() const { return *objective_; }
   const ObjectiveOptions& options() const { return *in_force_.objective; }
   // Option or "weight": current value, of those that have a schedule or a source.

@@ -75,31 +75,23 @@ bool is_link(const MarkedPair& pair) {
 
 }  // namespace
 
-const OptionTable<MustLink>& MustLink::table() {
-  static const auto table = OptionTable<MustLink>()
-                                .add("file", &MustLink::file_, "CSV with columns a and b of images that belong together")
-                                .add("sha256", &MustLink::sha256_, "digest of the file; a run with another one is rejected")
-                                .add("relation", &MustLink::relation_, "excluded from each other's negatives, or also views of one sample");
-  return table;
-}
-
 MustLink MustLink::from_config(const Config& section) {
-  if (section.is_scalar()) return MustLink().file(section.text());
-  const MustLink links = table().read(section, "data: must_link");
-  if (links.file().empty()) throw usage_error("{}data: must_link: no file is given; write file: pairs.csv", section.prefix());
+  if (section.is_scalar()) return MustLink{.file = section.text()};
+  const MustLink links = options_from<MustLink>(section, "data: must_link");
+  if (links.file.empty()) throw usage_error("{}data: must_link: no file is given; write file: pairs.csv", section.prefix());
   return links;
 }
 
 MustLink with_digest(MustLink links) {
-  links.sha256(file_digest(links.file()));
+  links.sha256 = file_digest(links.file);
   return links;
 }
 
 std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples) {
-  if (!links.sha256().empty() && with_digest(links).sha256() != links.sha256())
-    throw FileError(links.file(), "is not the file that the recipe names (must_link: sha256); restore it, or leave sha256 out");
-  const std::vector<MarkedPair> pairs = distinct_marks(links.file());
-  const ImageNames names(links.file(), samples);
+  if (!links.sha256.empty() && with_digest(links).sha256 != links.sha256)
+    throw FileError(links.file, "is not the file that the recipe names (must_link: sha256); restore it, or leave sha256 out");
+  const std::vector<MarkedPair> pairs = distinct_marks(links.file);
+  const ImageNames names(links.file, samples);
   Groups groups(samples.size());
   bool any = false;
   for (const MarkedPair& pair : pairs) {
@@ -107,11 +99,11 @@ std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& sam
     any = true;
     groups.join(names.place(pair.a, pair.line), names.place(pair.b, pair.line));
   }
-  if (!any) throw FileError(links.file(), "links no images: no pair has the answer same; mark pairs, or leave must_link out");
+  if (!any) throw FileError(links.file, "links no images: no pair has the answer same; mark pairs, or leave must_link out");
   for (const MarkedPair& pair : pairs) {
     if (pair.answer != PairAnswer::kDifferent || pair.kind == "leak") continue;
     if (groups.find(names.place(pair.a, pair.line)) == groups.find(names.place(pair.b, pair.line))) {
-      refuse_line(links.file(), pair.line,
+      refuse_line(links.file, pair.line,
                   fmt::format("'{}' and '{}' are marked different, but other rows link them; correct one", pair.a, pair.b));
     }
   }

@@ -10,11 +10,8 @@
 // image has that name, the index of an image, from 0.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
@@ -24,18 +21,17 @@
 namespace debias {
 
 enum class LinkRelation { kPositive, kExclude };
-template <>
-struct EnumNames<LinkRelation> {
-  static constexpr std::array<std::pair<std::string_view, LinkRelation>, 2> values = {
-      {{"positive", LinkRelation::kPositive}, {"exclude", LinkRelation::kExclude}}};
-};
+constexpr auto enum_words(LinkRelation) { return named("positive", "exclude"); }
 
-class MustLink {
- public:
-  DEBIAS_OPTION(MustLink, std::string, file, "")
-  DEBIAS_OPTION(MustLink, LinkRelation, relation, LinkRelation::kExclude)
-  DEBIAS_OPTION(MustLink, std::string, sha256, "")  // of the file, in a resolved recipe; empty: any
-  static const OptionTable<MustLink>& table();
+struct MustLink {
+  std::string file = "";
+  LinkRelation relation = LinkRelation::kExclude;
+  std::string sha256 = "";  // of the file, in a resolved recipe; empty: any
+  void describe(OptionVisitor& o) {
+    o("file", file, "CSV with columns a and b of images that belong together");
+    o("sha256", sha256, "digest of the file; a run with another one is rejected");
+    o("relation", relation, "excluded from each other's negatives, or also views of one sample");
+  }
 
   // A section, or the file alone. Usage errors: unknown keys, no file.
   static MustLink from_config(const Config& section);

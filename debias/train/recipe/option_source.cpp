@@ -11,46 +11,42 @@
 namespace debias {
 namespace {
 
-class SourceOptions {
- public:
-  DEBIAS_OPTION(SourceOptions, int64_t, every, 1)
-  DEBIAS_OPTION(SourceOptions, Auto<double>, start, {})
+struct SourceOptions {
+  int64_t every = 1;
+  Auto<double> start = {};
 
-  static const OptionTable<SourceOptions>& table() {
-    static const auto table = OptionTable<SourceOptions>()
-                                  .add("every", &SourceOptions::every_, Range::closed(1, 1e6), "epochs between estimates")
-                                  .add("start", &SourceOptions::start_, Range::any(), "before the first one; auto: the option's default");
-    return table;
+  void describe(OptionVisitor& o) {
+    o("every", every, Range::closed(1, 1e6), "epochs between estimates");
+    o("start", start, Range::any(), "before the first one; auto: the option's default");
   }
 };
 
-class MarksOptions {
- public:
-  DEBIAS_OPTION(MarksOptions, std::string, file, "")
-  DEBIAS_OPTION(MarksOptions, Auto<double>, value, {})
-  DEBIAS_OPTION(MarksOptions, double, low, 0)
-  DEBIAS_OPTION(MarksOptions, double, high, 1)
+struct MarksOptions {
+  std::string file = "";
+  Auto<double> value = {};
+  double low = 0;
+  double high = 1;
 
-  static const OptionTable<MarksOptions>& table() {
-    static const auto table = OptionTable<MarksOptions>()
-                                  .add("file", &MarksOptions::file_, "CSV with the answers to random pairs")
-                                  .add("value", &MarksOptions::value_, Range::closed(0, 0.99), "their estimate; auto: read from the file")
-                                  .add("low", &MarksOptions::low_, Range::closed(0, 1), "lower end of its 95 % interval")
-                                  .add("high", &MarksOptions::high_, Range::closed(0, 1), "upper end of its 95 % interval");
-    return table;
+  void describe(OptionVisitor& o) {
+    o("file", file, "CSV with the answers to random pairs");
+    o("value", value, Range::closed(0, 0.99), "their estimate; auto: read from the file");
+    o("low", low, Range::closed(0, 1), "lower end of its 95 % interval");
+    o("high", high, Range::closed(0, 1), "upper end of its 95 % interval");
   }
 };
 
 // Marks that a resolved recipe has read already are not read again: the run stays what it was.
 void take_marks(const Config& section, const std::string& what, SourcedOption& sourced) {
-  MarksOptions options = MarksOptions::table().read(section, what, {"from"});
-  if (options.file().empty()) throw usage_error("{}{}: from: marks needs a file; write file: answers.csv", section.prefix(), what);
-  if (!options.value()) {
-    const MarkedPrior prior = prior_from_marks(options.file());
-    options.value(std::min(prior.tau_plus, sourced.source->high)).low(prior.low).high(prior.high);
+  MarksOptions options = options_from<MarksOptions>(section, what, {"from"});
+  if (options.file.empty()) throw usage_error("{}{}: from: marks needs a file; write file: answers.csv", section.prefix(), what);
+  if (!options.value) {
+    const MarkedPrior prior = prior_from_marks(options.file);
+    options.value = std::min(prior.tau_plus, sourced.source->high);
+    options.low = prior.low;
+    options.high = prior.high;
   }
-  sourced.start = *options.value();
-  sourced.marks = MarksRead{options.file(), options.low(), options.high()};
+  sourced.start = *options.value;
+  sourced.marks = MarksRead{options.file, options.low, options.high};
 }
 
 bool gives(const OptionSource& source, const std::string& option, const std::string& objective) {
@@ -79,7 +75,7 @@ double default_value(const std::string& option, const ObjectiveEntry& entry, con
   }
   const Config* variant = term.find("variant");
   const auto own = variant == nullptr ? spec->variants.end() : spec->variants.find(variant_key(variant->text()));
-  return options_detail::Field<double>::parse(own == spec->variants.end() ? spec->default_value : own->second, Range::any(), where);
+  return read_value<double>(own == spec->variants.end() ? spec->default_value : own->second, where);
 }
 
 }  // namespace
@@ -113,7 +109,7 @@ TermNumber term_number(const std::string& option, const ObjectiveEntry& entry, c
     throw usage_error("{}objective '{}': {}: a schedule gives numbers, this takes a {}", where.empty() ? "" : where + ": ", entry.name,
                       option, spec.type);
   };
-  for (const auto& spec : TermOptions::table().specs()) {
+  for (const auto& spec : option_specs<TermOptions>()) {
     if (spec.name == option) require_number(spec);
   }
   const auto found = std::ranges::find(entry.options, option, &OptionSpec::name);
@@ -145,12 +141,12 @@ SourcedOption read_option_source(const std::string& option, const ObjectiveEntry
   const OptionSource& source = find_entry(option_source_registry(), section.find("from")->text(), "source", where + ": from: ");
   require_fit(source, option, entry.name, where);
   const bool of_marks = source.measure == SourceMeasure::kMarks;
-  const SourceOptions options = of_marks ? SourceOptions() : SourceOptions::table().read(section, what, {"from"});
+  const SourceOptions options = of_marks ? SourceOptions() : options_from<SourceOptions>(section, what, {"from"});
   const double usual = default_value(option, entry, term, section.prefix() + fmt::format("objective '{}'", entry.name));
   SourcedOption sourced = {.number = term_number(option, entry, section.where()),
                            .source = &source,
-                           .every = options.every(),
-                           .start = options.start().value_or(usual)};
+                           .every = options.every,
+                           .start = options.start.value_or(usual)};
   if (of_marks) take_marks(section, what, sourced);
   return sourced;
 }

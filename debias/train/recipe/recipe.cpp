@@ -55,11 +55,11 @@ void read_data_key(const std::string& key, const Config& value, DataSections& se
   } else if (key == "test") {
     sections.test = section_map(value);
   } else if (key == "on_error") {
-    recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
+    recipe.on_error = read_value<OnError>(value, "data: on_error");
   } else if (key == "decode") {
-    recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
+    recipe.decode = read_value<Decode>(value, "data: decode");
   } else if (key == "verify") {
-    recipe.verify = options_detail::Field<Verify>::parse(value, Range::any(), "data: verify");
+    recipe.verify = read_value<Verify>(value, "data: verify");
   } else if (key == "must_link") {
     recipe.must_link = MustLink::from_config(value);
   } else {
@@ -135,15 +135,15 @@ void read_views_section(const Config& views, Recipe& recipe) {
   if (section.is_null()) section = Config::map({{"preset", Config::string("none")}});
   section.set_where(views.where());
   Config own = Config::map();
-  const std::vector<std::string> names = ViewsOptions::table().names();
+  const std::vector<std::string> names = option_names<ViewsOptions>();
   for (const auto& key : names) {
     if (const Config* value = section.find(key)) own.set(key, *value);
   }
   Mistakes mistakes;
   mistakes.collect([&] {
     recipe.views = read_options<ViewsOptions>(own, "views");
-    if (recipe.views.noise() == 0 || recipe.views.count() >= 2) return;
-    throw usage_error("{}views: noise replaces second views, but count is {}; set count: 2", views.prefix(), recipe.views.count());
+    if (recipe.views.noise == 0 || recipe.views.count >= 2) return;
+    throw usage_error("{}views: noise replaces second views, but count is {}; set count: 2", views.prefix(), recipe.views.count);
   });
   mistakes.collect([&] { recipe.view_steps = read_views(section, names); });
   mistakes.throw_if_any();
@@ -181,11 +181,11 @@ void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recip
   if (written != nullptr && written->text() == "false")
     throw usage_error("{}drop_false_negatives: false contradicts data.must_link, which drops linked pairs; leave one out",
                       section.prefix());
-  const bool is_resolved = !recipe.must_link->sha256().empty();  // a resolved recipe has the digest, and says that pairs are dropped
+  const bool is_resolved = !recipe.must_link->sha256.empty();  // a resolved recipe has the digest, and says that pairs are dropped
   if (written != nullptr && !is_resolved)
     throw usage_error("{}drop_false_negatives: true drops pairs of one label, data.must_link linked pairs instead; leave one out",
                       section.prefix());
-  section.set("drop_false_negatives", options_detail::Field<bool>::emit(true));
+  section.set("drop_false_negatives", write_value<bool>(true));
 }
 
 // The numbers that change, and in `first` their values at epoch 0 in place of what says how they change.
@@ -213,26 +213,26 @@ void read_changing_numbers(const Config& section, int64_t epochs, TermRecipe& te
 }
 
 void require_logits(const TermRecipe& term, const std::optional<ClassifierOptions>& classifier) {
-  if (term.options.on() != TermInput::kLogits || (classifier && classifier->gradient() == ClassifierGradient::kFlow)) return;
+  if (term.options.on != TermInput::kLogits || (classifier && classifier->gradient == ClassifierGradient::kFlow)) return;
   throw usage_error("{}objective '{}' reads logits; add classifier: {{name: linear, gradient: flow}}{}", term.where, term.entry->name,
                     classifier ? " (it is gradient: stop)" : "");
 }
 
 void read_own_options(const Config& first, TermRecipe& term) {
   Config own = Config::map();
-  for (const auto& key : TermOptions::table().names()) {
+  for (const auto& key : option_names<TermOptions>()) {
     if (const Config* value = first.find(key)) own.set(key, *value);
   }
   term.options = read_options<TermOptions>(own, fmt::format("objective '{}'", term.entry->name));
   if (term.entry->kind != InputKind::kLogits) return;
-  if (own.find("on") == nullptr) term.options.on(TermInput::kLogits);
-  if (term.options.on() == TermInput::kLogits) return;
+  if (own.find("on") == nullptr) term.options.on = TermInput::kLogits;
+  if (term.options.on == TermInput::kLogits) return;
   throw usage_error("{}objective '{}' works on logits; write on: logits, or leave `on` out", term.where, term.entry->name);
 }
 
 // knows_classifier: its section has been read.
 void read_term_options(const Config& first, const Recipe& recipe, bool knows_classifier, TermRecipe& term) {
-  std::vector<std::string> others = TermOptions::table().names();
+  std::vector<std::string> others = option_names<TermOptions>();
   others.emplace_back("name");
   Mistakes mistakes;
   const bool has_own = mistakes.collect([&] { read_own_options(first, term); });
@@ -293,9 +293,9 @@ void read_classifier(const Config& node, Recipe& recipe) {
   const Config section = section_map(node);
   const std::string name = section_name(section, "classifier");
   if (name != "linear") throw usage_error("{}unknown classifier '{}'{}", section.prefix(), name, suggestion(name, {"linear"}));
-  ClassifierOptions options = ClassifierOptions::table().read(section, "classifier 'linear'", {"name"});
-  if (!options.normalize()) options.normalize(!recipe.head.projects());
-  if (!options.learning_rate() && options.gradient() == ClassifierGradient::kStop) options.learning_rate(1e-3);
+  ClassifierOptions options = options_from<ClassifierOptions>(section, "classifier 'linear'", {"name"});
+  if (!options.normalize) options.normalize = !recipe.head.projects();
+  if (!options.learning_rate && options.gradient == ClassifierGradient::kStop) options.learning_rate = 1e-3;
   recipe.classifier = options;
 }
 
@@ -305,20 +305,20 @@ void read_evaluate(const Config& node, Recipe& recipe) {
   Config own = Config::map(), of_protocols = Config::map();
   for (const auto& [key, value] : node.entries()) (value.is_map() ? of_protocols : own).set(key, value);
   own.set_where(node.where());
-  recipe.evaluate = EvaluateOptions::table().read(own, "evaluate");
+  recipe.evaluate = options_from<EvaluateOptions>(own, "evaluate");
   if (recipe.train_data.entry == nullptr) return;  // a mistake: nothing says which protocols read such samples
-  recipe.protocol_options = read_protocols(recipe.train_data.entry->samples, recipe.evaluate.protocols(), of_protocols);
+  recipe.protocol_options = read_protocols(recipe.train_data.entry->samples, recipe.evaluate.protocols, of_protocols);
 }
 
 void read_seed(const Config& root, Recipe& recipe) {
   const Config* seed = root.find("seed");
   if (seed == nullptr) return;
-  recipe.seed = static_cast<uint64_t>(options_detail::Field<int64_t>::parse(*seed, Range::at_least(0), "recipe: seed"));
+  recipe.seed = static_cast<uint64_t>(read_value<int64_t>(*seed, "recipe: seed", Range::at_least(0)));
 }
 
 void check_micro_batch(const TrainOptions& train) {
-  if (!train.micro_batch() || *train.micro_batch() <= train.batch_size()) return;
-  throw usage_error("train: micro_batch: {} is larger than batch_size {}", *train.micro_batch(), train.batch_size());
+  if (!train.micro_batch || *train.micro_batch <= train.batch_size) return;
+  throw usage_error("train: micro_batch: {} is larger than batch_size {}", *train.micro_batch, train.batch_size);
 }
 
 }  // namespace
@@ -346,7 +346,7 @@ Recipe read_recipe(const Config& root) {
   const bool has_train = mistakes.collect([&] { recipe.train = read_options<TrainOptions>(optional(root, "train"), "train"); });
   const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
   mistakes.collect([&] { recipe.method = read_method(optional(root, "method")); });
-  const int64_t epochs = has_train ? recipe.train.epochs() : 1;  // of schedules
+  const int64_t epochs = has_train ? recipe.train.epochs : 1;  // of schedules
   mistakes.collect([&] { read_objective(required(root, "objective"), epochs, has_classifier, recipe); });
   mistakes.collect([&] {
     if (const Config sampler = optional(root, "sampler"); !sampler.is_null()) recipe.sampler = read_sampler(sampler);
@@ -362,12 +362,12 @@ Recipe read_recipe(const Config& root) {
 }
 
 std::string rounding(const TrainOptions& options) {
-  const bool network = options.precision() == Precision::kBf16, losses = options.loss_precision() == Precision::kBf16;
+  const bool network = options.precision == Precision::kBf16, losses = options.loss_precision == Precision::kBf16;
   return fmt::format(
       "network {}; losses {}",
-      network          ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)"
-      : options.tf32() ? "float32, with TF32 for products and convolutions on a GPU"
-                       : "float32",
+      network        ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)"
+      : options.tf32 ? "float32, with TF32 for products and convolutions on a GPU"
+                     : "float32",
       losses ? "float32, with products of embeddings and pair weights in bfloat16 on machines that gain from it" : "float32");
 }
 

@@ -33,101 +33,93 @@ namespace debias {
 // Forward pass: all views of a batch pass it at once (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.
 enum class Forward { kJoint, kPerView };
-template <>
-struct EnumNames<Forward> {
-  static constexpr std::array<std::pair<std::string_view, Forward>, 2> values = {
-      {{"joint", Forward::kJoint}, {"per_view", Forward::kPerView}}};
-};
+constexpr auto enum_words(Forward) { return named("joint", "per_view"); }
 
 // Input of an objective term: the L2-normalised projection, the L2-normalised pooled output of the encoder, or the classifier's logits
 // (as they are by the objectives on logits, else L2-normalised).
 enum class TermInput { kProjection, kEncoder, kLogits };
-template <>
-struct EnumNames<TermInput> {
-  static constexpr std::array<std::pair<std::string_view, TermInput>, 3> values = {
-      {{"projection", TermInput::kProjection}, {"encoder", TermInput::kEncoder}, {"logits", TermInput::kLogits}}};
-};
+constexpr auto enum_words(TermInput) { return named("projection", "encoder", "logits"); }
 
 enum class ClassifierGradient { kStop, kFlow };
-template <>
-struct EnumNames<ClassifierGradient> {
-  static constexpr std::array<std::pair<std::string_view, ClassifierGradient>, 2> values = {
-      {{"stop", ClassifierGradient::kStop}, {"flow", ClassifierGradient::kFlow}}};
-};
+constexpr auto enum_words(ClassifierGradient) { return named("stop", "flow"); }
 
 // A failed evaluation during training ends itself, or the run.
 enum class EvaluationFailure { kContinue, kStop };
-template <>
-struct EnumNames<EvaluationFailure> {
-  static constexpr std::array<std::pair<std::string_view, EvaluationFailure>, 2> values = {
-      {{"continue", EvaluationFailure::kContinue}, {"stop", EvaluationFailure::kStop}}};
-};
+constexpr auto enum_words(EvaluationFailure) { return named("continue", "stop"); }
 
 // A checkpoint without room on the disk ends the run, or waits for room.
 enum class OnFullDisk { kStop, kWait };
-template <>
-struct EnumNames<OnFullDisk> {
-  static constexpr std::array<std::pair<std::string_view, OnFullDisk>, 2> values = {
-      {{"stop", OnFullDisk::kStop}, {"wait", OnFullDisk::kWait}}};
-};
+constexpr auto enum_words(OnFullDisk) { return named("stop", "wait"); }
 
 // With several processes: the anchors whose losses each computes.
 enum class LossRows { kAll, kOwn };
-template <>
-struct EnumNames<LossRows> {
-  static constexpr std::array<std::pair<std::string_view, LossRows>, 2> values = {{{"all", LossRows::kAll}, {"own", LossRows::kOwn}}};
-};
+constexpr auto enum_words(LossRows) { return named("all", "own"); }
 
 // The part of `views:` that is not the pipeline.
-class ViewsOptions {
- public:
-  DEBIAS_OPTION(ViewsOptions, int64_t, count, 2)
-  DEBIAS_OPTION(ViewsOptions, Forward, forward, Forward::kPerView)
-  DEBIAS_OPTION(ViewsOptions, double, noise, 0.0)
-  static const OptionTable<ViewsOptions>& table();
+struct ViewsOptions {
+  int64_t count = 2;
+  Forward forward = Forward::kPerView;
+  double noise = 0.0;
+  void describe(OptionVisitor& o) {
+    o("count", count, Range::closed(1, 64), "number of views of each image in a batch");
+    o("forward", forward, "views through the network together or one by one (BatchNorm statistics differ)");
+    o("noise", noise, Range::closed(0, 1), "share of second views taken from an image of another class");
+  }
 };
 
-class TrainOptions {
- public:
-  DEBIAS_OPTION(TrainOptions, int64_t, epochs, 100)
-  DEBIAS_OPTION(TrainOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(TrainOptions, bool, drop_last, true)
-  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, micro_batch, {})
-  DEBIAS_OPTION(TrainOptions, Precision, precision, Precision::kFp32)
-  DEBIAS_OPTION(TrainOptions, Precision, loss_precision, Precision::kFp32)
-  DEBIAS_OPTION(TrainOptions, std::string, device, "auto")
-  DEBIAS_OPTION(TrainOptions, bool, tf32, false)
-  DEBIAS_OPTION(TrainOptions, bool, deterministic, false)
-  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, threads, {})
-  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, workers, {})
-  DEBIAS_OPTION(TrainOptions, int64_t, prefetch, 2)
-  DEBIAS_OPTION(TrainOptions, bool, channels_last, true)
-  DEBIAS_OPTION(TrainOptions, double, checkpoint_every, 0)
-  DEBIAS_OPTION(TrainOptions, int64_t, log_every, 10)
-  DEBIAS_OPTION(TrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
-  DEBIAS_OPTION(TrainOptions, bool, synchronise_norm, true)
-  DEBIAS_OPTION(TrainOptions, LossRows, loss_rows, LossRows::kAll)
-  DEBIAS_OPTION(TrainOptions, double, rank_timeout, 600)
-  static const OptionTable<TrainOptions>& table();
-  bool joins_norm() const { return synchronise_norm_ && !micro_batch_; }  // with parts of a batch each has statistics of its own
+struct TrainOptions {
+  int64_t epochs = 100;
+  int64_t batch_size = 256;
+  bool drop_last = true;
+  Auto<int64_t> micro_batch = {};
+  Precision precision = Precision::kFp32;
+  Precision loss_precision = Precision::kFp32;
+  std::string device = "auto";
+  bool tf32 = false;
+  bool deterministic = false;
+  Auto<int64_t> threads = {};
+  Auto<int64_t> workers = {};
+  int64_t prefetch = 2;
+  bool channels_last = true;
+  double checkpoint_every = 0;
+  int64_t log_every = 10;
+  OnFullDisk on_full_disk = OnFullDisk::kStop;
+  bool synchronise_norm = true;
+  LossRows loss_rows = LossRows::kAll;
+  double rank_timeout = 600;
+  void describe(OptionVisitor& o);
+  bool joins_norm() const { return synchronise_norm && !micro_batch; }  // with parts of a batch each has statistics of its own
 };
 
-class EvaluateOptions {
- public:
-  DEBIAS_OPTION(EvaluateOptions, int64_t, every, 1)
-  DEBIAS_OPTION(EvaluateOptions, std::vector<std::string>, protocols, {})
-  DEBIAS_OPTION(EvaluateOptions, std::string, select, "")
-  DEBIAS_OPTION(EvaluateOptions, EvaluationFailure, on_error, EvaluationFailure::kContinue)
-  DEBIAS_OPTION(EvaluateOptions, UnknownNames, unknown_classes, UnknownNames::kRefuse)
-  static const OptionTable<EvaluateOptions>& table();
+struct EvaluateOptions {
+  int64_t every = 1;
+  std::vector<std::string> protocols = {};
+  std::string select = "";
+  EvaluationFailure on_error = EvaluationFailure::kContinue;
+  UnknownNames unknown_classes = UnknownNames::kRefuse;
+  void describe(OptionVisitor& o) {
+    o("every", every, Range::closed(1, 1e6), "epochs between evaluations");
+    o("protocols", protocols, "protocols to run, such as [knn]");
+    o("select", select, "metric on valid whose best epoch is stored as `best`");
+    o("on_error", on_error, "reaction to a failed evaluation: training continues or stops");
+    o("unknown_classes", unknown_classes, "images of classes that are not in the training set: rejected or left out");
+    o.check("select", [this](const std::string& what) {
+      if (!select.empty() && !select.starts_with("valid.")) {
+        throw usage_error("{}: select: '{}' is not a metric on valid; use valid.knn_acc1 or the like", what, select);
+      }
+    });
+  }
 };
 
-class TermOptions {
- public:
-  DEBIAS_OPTION(TermOptions, double, weight, 1.0)
-  DEBIAS_OPTION(TermOptions, TermInput, on, TermInput::kProjection)
-  DEBIAS_OPTION(TermOptions, std::string, bias_features, "")
-  static const OptionTable<TermOptions>& table();
+struct TermOptions {
+  double weight = 1.0;
+  TermInput on = TermInput::kProjection;
+  std::string bias_features = "";
+  void describe(OptionVisitor& o) {
+    o("weight", weight, Range::any(), "factor of the term in the sum");
+    o("on", on, "input of the term");
+    o("bias_features", bias_features, ".npy of a bias model's features, row = sample id");
+  }
 };
 
 struct ScheduledOption {
@@ -165,12 +157,16 @@ struct TermRecipe {
 };
 
 // classifier.h says what they mean.
-class ClassifierOptions {
- public:
-  DEBIAS_OPTION(ClassifierOptions, ClassifierGradient, gradient, ClassifierGradient::kStop)
-  DEBIAS_OPTION(ClassifierOptions, Auto<double>, learning_rate, {})
-  DEBIAS_OPTION(ClassifierOptions, Auto<bool>, normalize, {})
-  static const OptionTable<ClassifierOptions>& table();
+struct ClassifierOptions {
+  ClassifierGradient gradient = ClassifierGradient::kStop;
+  Auto<double> learning_rate = {};
+  Auto<bool> normalize = {};
+  void describe(OptionVisitor& o) {
+    o("learning_rate", learning_rate, Range::at_least(0),
+      "learning rate of the classifier's own Adam; auto: 1e-3, or the recipe's optimizer with gradient: flow");
+    o("gradient", gradient, "stop: a probe that does not train the encoder; flow: trains the encoder");
+    o("normalize", normalize, "L2-normalise its input; auto: without a head");
+  }
 };
 
 struct Recipe {

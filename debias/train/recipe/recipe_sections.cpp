@@ -9,11 +9,10 @@ namespace {
 
 template <class E>
 OptionSpec word_option(std::string name, std::string help) {
-  using options_detail::Field;
   OptionSpec spec;
   spec.name = std::move(name);
-  spec.type = Field<E>::type();
-  spec.choices = Field<E>::choices();
+  spec.type = option_type<E>().name;
+  spec.choices = option_type<E>().choices;
   spec.default_value = Config::scalar(spec.choices.front());
   spec.help = std::move(help);
   return spec;
@@ -42,7 +41,7 @@ std::vector<OptionSpec> data_options() {
 std::vector<OptionSpec> views_options() {
   std::vector<OptionSpec> options = {optional_part("preset", "word", "name of a view preset, in place of `steps`"),
                                      optional_part("steps", "list of steps", "list of view steps, in place of `preset`")};
-  for (auto& spec : ViewsOptions::table().specs()) options.push_back(std::move(spec));
+  for (auto& spec : option_specs<ViewsOptions>()) options.push_back(std::move(spec));
   options.push_back(optional_part("normalize", "map", "`mean` and `std` of each channel"));
   options.push_back(optional_part("eval", "map", "steps for evaluation; by default they follow from the training views"));
   return options;
@@ -61,14 +60,14 @@ const std::vector<RecipeSection>& recipe_sections() {
       {"head", "projection head: `name` of a head and its options; without it, the encoder's output is the projection", {}},
       {"objective",
        "one term or a list of terms, whose weighted sum is minimised: `name` of an objective, its options, and these; required",
-       TermOptions::table().specs()},
-      {"classifier", "linear classifier on the encoder: `name: linear`, and these options", ClassifierOptions::table().specs()},
+       option_specs<TermOptions>()},
+      {"classifier", "linear classifier on the encoder: `name: linear`, and these options", option_specs<ClassifierOptions>()},
       {"method", "training method: `name` of a method and its options (default simclr)", {}},
       {"sampler", "how batches are drawn: `name` of a sampler and its options (default shuffled)", {}},
       {"optimizer", "`name` of an optimizer and its options (default adam)", {}},
       {"schedule", "learning-rate schedule: `name` of a schedule and its options (default constant)", {}},
-      {"train", "length, precision and resources of training", TrainOptions::table().specs()},
-      {"evaluate", "evaluation during training; the options of a protocol are given under its name", EvaluateOptions::table().specs()},
+      {"train", "length, precision and resources of training", option_specs<TrainOptions>()},
+      {"evaluate", "evaluation during training; the options of a protocol are given under its name", option_specs<EvaluateOptions>()},
       {"output", "the run folder", {}},
       {"expected", "published results to compare with, used by sweeps and tables", {}}};
   return sections;

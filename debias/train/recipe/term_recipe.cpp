@@ -23,7 +23,7 @@ TermInForce TermRecipe::with(const std::vector<NumberInForce>& numbers) const {
     if (number->option) {
       of_objective.push_back({*number->option, value, number->where});
     } else {
-      in_force.own.weight(value);
+      in_force.own.weight = value;
     }
   }
   if (!of_objective.empty()) in_force.objective = objective->with(of_objective);
@@ -38,8 +38,8 @@ std::optional<double> TermRecipe::temperature() const {
 
 Config TermRecipe::config() const {
   Config term = Config::map({{"name", Config::string(entry->name)}});
-  term.overlay(TermOptions::table().write(options));
-  if (options.bias_features().empty()) term.erase("bias_features");
+  term.overlay(config_of(options));
+  if (options.bias_features.empty()) term.erase("bias_features");
   if (variant) term.set("variant", Config::string(*variant));
   term.overlay(objective->config());
   for (const auto& [number, schedule] : schedules) term.set(number.name, schedule->config());

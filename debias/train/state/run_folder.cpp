@@ -46,7 +46,7 @@ void collect_changes(const Config& then, const Config& now, const std::string& p
 
 // A resolved recipe of an older program lacks the options that have been gained since; their defaults are what it did.
 Config in_full(Config recipe) {
-  if (const Config* train = recipe.find("train")) recipe.set("train", with_defaults(*train, TrainOptions::table().specs()));
+  if (const Config* train = recipe.find("train")) recipe.set("train", with_defaults(*train, option_specs<TrainOptions>()));
   const Config* optimizer = recipe.find("optimizer");
   if (optimizer != nullptr) recipe.set("optimizer", read_optimizer(*optimizer).section);
   const Config* encoder = recipe.find("encoder");

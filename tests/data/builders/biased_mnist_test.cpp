@@ -25,7 +25,7 @@ const std::array<Rgb, 9> kNine = {
 class BiasedMnistTest : public testing::Test {
  protected:
   BiasedMnistTest() { write_mnist(folder_.path(), 200, 100); }
-  BiasedMnistOptions options() const { return BiasedMnistOptions().root(folder_.path()); }
+  BiasedMnistOptions options() const { return BiasedMnistOptions{.root = folder_.path()}; }
 
   TemporaryFolder folder_;
 };
@@ -37,14 +37,14 @@ int64_t aligned(const Dataset& data) {
 }
 
 std::unique_ptr<Dataset> with_hold_out(BiasedMnistOptions options, int64_t count) {
-  options.hold_out(count);
+  options.hold_out.count = count;
   return make_biased_mnist(options);
 }
 
 TEST_F(BiasedMnistTest, PaintsZeroPixelsInTheBiasColourAndTheRestWhite) {
-  const auto digits = make_mnist(MnistOptions().root(folder_.path()));
+  const auto digits = make_mnist(MnistOptions{.root = folder_.path()});
   for (const MnistPalette palette : {MnistPalette::kUsc, MnistPalette::kBahng}) {
-    const auto data = make_biased_mnist(options().correlation(0.2).palette(palette));
+    const auto data = make_biased_mnist(BiasedMnistOptions{.root = folder_.path(), .correlation = 0.2, .palette = palette});
     std::set<int64_t> seen;
     for (int64_t i = 0; i < data->size(); ++i) {
       const Sample sample = data->get(i);
@@ -63,13 +63,13 @@ TEST_F(BiasedMnistTest, PaintsZeroPixelsInTheBiasColourAndTheRestWhite) {
 }
 
 TEST_F(BiasedMnistTest, HoldsOutBeforeColouring) {
-  const auto train = with_hold_out(options().correlation(0.8), 50);
-  const auto held = with_hold_out(options().split(FolderSplit::kHeldOut).correlation(0.2), 50);
+  const auto train = with_hold_out(BiasedMnistOptions{.root = folder_.path(), .correlation = 0.8}, 50);
+  const auto held = with_hold_out(BiasedMnistOptions{.root = folder_.path(), .split = FolderSplit::kHeldOut, .correlation = 0.2}, 50);
   ASSERT_EQ(train->size(), 150);
   ASSERT_EQ(held->size(), 50);
   EXPECT_EQ(aligned(*train), 120);  // of 15 a class, 12
   EXPECT_EQ(aligned(*held), 10);    // of 5 a class, 1
-  const auto again = with_hold_out(options().split(FolderSplit::kHeldOut).correlation(0.9), 50);
+  const auto again = with_hold_out(BiasedMnistOptions{.root = folder_.path(), .split = FolderSplit::kHeldOut, .correlation = 0.9}, 50);
   std::set<int64_t> ids;
   for (int64_t i = 0; i < train->size(); ++i) ids.insert(train->id(i));
   for (int64_t i = 0; i < held->size(); ++i) {
@@ -81,7 +81,7 @@ TEST_F(BiasedMnistTest, HoldsOutBeforeColouring) {
 }
 
 TEST_F(BiasedMnistTest, SaysItsConstants) {
-  const auto data = make_biased_mnist(options().split(FolderSplit::kTest));
+  const auto data = make_biased_mnist(BiasedMnistOptions{.root = folder_.path(), .split = FolderSplit::kTest});
   EXPECT_EQ(data->size(), 100);
   EXPECT_THAT(data->info().mean, testing::ElementsAre(0.5, 0.5, 0.5));
   EXPECT_THAT(data->info().std, testing::ElementsAre(0.5, 0.5, 0.5));
@@ -112,11 +112,10 @@ TEST(BiasedMnistRealData, HasThePublishedCounts) {
     const auto data = make_biased_mnist(options);
     return data->size() - aligned(*data);
   };
-  const auto options = BiasedMnistOptions().root(root);
   for (const auto& [correlation, expected] : {std::pair{0.999, 63}, {0.997, 184}, {0.995, 305}, {0.99, 606}, {0.95, 3006}, {0.9, 6006}}) {
-    EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(correlation)), expected) << correlation;
+    EXPECT_EQ(conflicting({.root = root, .correlation = correlation}), expected) << correlation;
   }
-  EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(0.1).split(FolderSplit::kTest)), 9004);
+  EXPECT_EQ(conflicting({.root = root, .split = FolderSplit::kTest}), 9004);
 }
 
 }  // namespace biased_mnist_test

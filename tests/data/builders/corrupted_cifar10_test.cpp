@@ -74,7 +74,7 @@ TEST_F(CorruptedCifar10, MakesAndReadsAFolder) {
   EXPECT_EQ(counts.parts[1].aligned + counts.parts[1].conflicting, 20);
   EXPECT_EQ(counts.parts[2].aligned + counts.parts[2].conflicting, 20);
   EXPECT_THAT(counts.remarks, testing::ElementsAre(HasSubstr("frost")));
-  const MadeParts parts = corrupted_cifar10_parts(CorruptedCifar10Recipe().root(folder_ / "cifar").correlation(0.9));
+  const MadeParts parts = corrupted_cifar10_parts(CorruptedCifar10Recipe{.root = folder_ / "cifar", .correlation = 0.9});
   for (const auto& [split, made] : {std::pair{"train", parts.train}, {"valid", parts.valid}, {"test", parts.test}}) {
     const auto read = open(std::string(", split: ") + split);
     ASSERT_EQ(read->size(), made->size());
@@ -96,9 +96,10 @@ TEST_F(CorruptedCifar10, SeveralSharesAreOneFolderWithOneTest) {
   std::vector<std::string> names;
   for (const auto& part : counts.parts) names.push_back(part.split);
   EXPECT_THAT(names, testing::ElementsAre("5pct/train", "5pct/valid", "1pct/train", "1pct/valid", "test"));
-  const auto recipe = CorruptedCifar10Recipe().root(folder_ / "cifar").corruptions("type1").valid_fraction(0.1);
+  auto recipe = CorruptedCifar10Recipe{.root = folder_ / "cifar", .valid_fraction = 0.1, .corruptions = "type1"};
   for (const auto& [ratio, correlation] : {std::pair{"5pct", 0.95}, {"1pct", 0.99}}) {
-    const MadeParts parts = corrupted_cifar10_parts(CorruptedCifar10Recipe(recipe).correlation(correlation));
+    recipe.correlation = correlation;
+    const MadeParts parts = corrupted_cifar10_parts(recipe);
     for (const auto& [split, made] : {std::pair{"train", parts.train}, {"valid", parts.valid}, {"test", parts.test}}) {
       const auto read = open(fmt::format(", ratio: {}, split: {}", ratio, split));
       ASSERT_EQ(read->size(), made->size());
@@ -126,9 +127,12 @@ TEST_F(CorruptedCifar10, OptionsShapeWhatIsMade) {
   build(", corruptions: [fog, original, contrast, snow, jpeg_compression, pixelate, saturate, brightness, zoom_blur, elastic]", "own");
   EXPECT_EQ(open("", "own")->info().bias_names[4], "jpeg");
   const auto pixels = [&](const CorruptedCifar10Recipe& recipe) { return corrupted_cifar10_parts(recipe).train->get(0).image.pixels; };
-  const auto recipe = CorruptedCifar10Recipe().root(folder_ / "cifar").corruptions("type1").valid_fraction(0);
-  EXPECT_NE(pixels(recipe), pixels(CorruptedCifar10Recipe(recipe).seed(1)));
-  EXPECT_NE(pixels(recipe), pixels(CorruptedCifar10Recipe(recipe).severity(1)));
+  const auto recipe = CorruptedCifar10Recipe{.root = folder_ / "cifar", .valid_fraction = 0, .corruptions = "type1"};
+  auto other_seed = recipe, milder = recipe;
+  other_seed.seed = 1;
+  milder.severity = 1;
+  EXPECT_NE(pixels(recipe), pixels(other_seed));
+  EXPECT_NE(pixels(recipe), pixels(milder));
 }
 
 TEST_F(CorruptedCifar10, RefusesWhatItCannotMake) {

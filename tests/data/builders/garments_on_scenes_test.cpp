@@ -41,7 +41,7 @@ class GarmentsOnScenes : public testing::Test {
   }
   std::string fashion() const { return folder_ / "fashion"; }
   std::string scenes() const { return folder_ / "scenes"; }
-  GarmentsOnScenesOptions options() const { return GarmentsOnScenesOptions().root(fashion()).scenes(scenes()).correlation(0.8); }
+  GarmentsOnScenesOptions options() const { return GarmentsOnScenesOptions{.root = fashion(), .scenes = scenes(), .correlation = 0.8}; }
   std::map<std::string, Bytes> files_below(const std::string& folder) const {
     std::map<std::string, Bytes> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_ / folder)) {
@@ -102,13 +102,15 @@ TEST_F(GarmentsOnScenes, AnImageIsTheSceneOfItsSplitUnderTheGarment) {
 TEST_F(GarmentsOnScenes, TheSameSeedGivesTheSameFilesAndAnotherOthers) {
   make_garments_on_scenes(options(), folder_ / "one");
   make_garments_on_scenes(options(), folder_ / "two");
-  make_garments_on_scenes(options().seed(2), folder_ / "three");
+  make_garments_on_scenes(GarmentsOnScenesOptions{.root = fashion(), .scenes = scenes(), .correlation = 0.8, .seed = 2}, folder_ / "three");
   EXPECT_EQ(files_below("one"), files_below("two"));
   EXPECT_NE(files_below("one"), files_below("three"));
 }
 
 TEST_F(GarmentsOnScenes, CountsAndSizeAreAsAsked) {
-  const MadeCounts made = make_garments_on_scenes(options().train_count(40).test_count(7).size(64), folder_ / "made");
+  const MadeCounts made = make_garments_on_scenes(
+      GarmentsOnScenesOptions{.root = fashion(), .scenes = scenes(), .correlation = 0.8, .size = 64, .train_count = 40, .test_count = 7},
+      folder_ / "made");
   EXPECT_EQ(made.parts[0].aligned + made.parts[0].conflicting, 40);
   EXPECT_EQ(made.parts[1].aligned + made.parts[1].conflicting, 7);
   const std::string path = folder_ / "made/train/t-shirt/00000.png";
@@ -116,7 +118,8 @@ TEST_F(GarmentsOnScenes, CountsAndSizeAreAsAsked) {
 }
 
 TEST_F(GarmentsOnScenes, ScenesWithoutATestSplitAreRemarkedOn) {
-  const MadeCounts made = make_garments_on_scenes(options().scenes(scenes() + "/train"), folder_ / "made");
+  const MadeCounts made = make_garments_on_scenes(
+      GarmentsOnScenesOptions{.root = fashion(), .scenes = scenes() + "/train", .correlation = 0.8}, folder_ / "made");
   ASSERT_EQ(made.remarks.size(), 1u);
   EXPECT_THAT(made.remarks[0], HasSubstr("same scenes"));
 }

@@ -24,7 +24,7 @@ std::vector<std::vector<int>> table_of(const Dataset& data) {
 
 TEST(Glyphs, TheAskedShareOfEachClassHasItsOwnColour) {
   for (const auto& [correlation, aligned] : {std::pair{0.95, 190}, {0.997, 199}, {0.5, 100}, {1.0, 200}, {0.0, 0}}) {
-    const auto table = table_of(*make_glyphs(GlyphsOptions().correlation(correlation).train_count(2000)));
+    const auto table = table_of(*make_glyphs(GlyphsOptions{.correlation = correlation, .train_count = 2000}));
     for (size_t label = 0; label < 10; ++label) {
       int smallest = 2000, largest = 0, total = 0;
       for (size_t bias = 0; bias < 10; ++bias) {
@@ -41,18 +41,18 @@ TEST(Glyphs, TheAskedShareOfEachClassHasItsOwnColour) {
 }
 
 TEST(Glyphs, ATenthIsNoBias) {
-  for (const auto& row : table_of(*make_glyphs(GlyphsOptions().train_count(9000)))) {
+  for (const auto& row : table_of(*make_glyphs(GlyphsOptions{.train_count = 9000}))) {
     for (int cell : row) EXPECT_EQ(cell, 90);
   }
 }
 
 TEST(Glyphs, ImagesDependOnSeedSplitAndIndexAlone) {
-  const auto data = make_glyphs(GlyphsOptions().train_count(50));
-  const auto longer = make_glyphs(GlyphsOptions().train_count(5000));
+  const auto data = make_glyphs(GlyphsOptions{.train_count = 50});
+  const auto longer = make_glyphs(GlyphsOptions{.train_count = 5000});
   GlyphsOptions other_seed;
-  other_seed.seed(1);
+  other_seed.seed = 1;
   const auto reseeded = make_glyphs(other_seed);
-  const auto test = make_glyphs(GlyphsOptions().split(FolderSplit::kTest));
+  const auto test = make_glyphs(GlyphsOptions{.split = FolderSplit::kTest});
   for (int64_t i : {0, 7, 49}) {
     const auto pixels = data->get(i).image.pixels;
     EXPECT_EQ(pixels, longer->get(i).image.pixels);
@@ -62,7 +62,7 @@ TEST(Glyphs, ImagesDependOnSeedSplitAndIndexAlone) {
 }
 
 TEST(Glyphs, OptionsShapeTheSet) {
-  const auto data = make_glyphs(GlyphsOptions().classes(3).size(48).test_count(7).split(FolderSplit::kTest));
+  const auto data = make_glyphs(GlyphsOptions{.split = FolderSplit::kTest, .classes = 3, .size = 48, .test_count = 7});
   EXPECT_EQ(data->size(), 7);
   EXPECT_EQ(data->info().class_names.size(), 3u);
   EXPECT_EQ(data->info().bias_names.size(), 10u);
@@ -90,7 +90,7 @@ int differing(const std::vector<bool>& a, const std::vector<bool>& b) {
 }
 
 TEST(Glyphs, WithoutVariationAClassHasOneDrawing) {
-  const auto data = make_glyphs(GlyphsOptions().variation(0).train_count(50));
+  const auto data = make_glyphs(GlyphsOptions{.variation = 0, .train_count = 50});
   for (int64_t i = 0; i < data->size(); ++i) {
     for (int64_t label = 0; label < 10; ++label) {
       const int pixels = differing(ink_of(*data, i), ink_of(*data, label));
@@ -105,7 +105,7 @@ TEST(Glyphs, WithoutVariationAClassHasOneDrawing) {
 
 TEST(Glyphs, HalfTheVariationIsLess) {
   const auto dark_shapes = [](double variation) {
-    const auto data = make_glyphs(GlyphsOptions().variation(variation).train_count(600));
+    const auto data = make_glyphs(GlyphsOptions{.variation = variation, .train_count = 600});
     int count = 0;
     for (int64_t i = 0; i < data->size(); ++i) {
       const std::vector<uint8_t> pixels = data->get(i).image.pixels;
@@ -122,7 +122,7 @@ TEST(Glyphs, HalfTheVariationIsLess) {
 
 // The background's colour is that of the image's border, whose pixels are rarely ink.
 TEST(Glyphs, TheBiasIsTheBackgroundColour) {
-  const auto data = make_glyphs(GlyphsOptions().train_count(500));
+  const auto data = make_glyphs(GlyphsOptions{.train_count = 500});
   std::map<int64_t, std::array<double, 3>> sums;
   std::map<int64_t, int> counts;
   const auto corner = [&](int64_t i) {
@@ -170,8 +170,8 @@ TEST(Glyphs, RawPixelsDoNotGiveTheClassAway) {
     }
     return result;
   };
-  const auto train = make_glyphs(GlyphsOptions().train_count(1500));
-  const auto test = make_glyphs(GlyphsOptions().test_count(200).split(FolderSplit::kTest));
+  const auto train = make_glyphs(GlyphsOptions{.train_count = 1500});
+  const auto test = make_glyphs(GlyphsOptions{.split = FolderSplit::kTest, .test_count = 200});
   const auto bank = features(*train);
   const auto queries = features(*test);
   int right = 0;

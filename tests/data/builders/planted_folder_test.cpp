@@ -54,7 +54,7 @@ class PlantedFolderTest : public testing::Test {
   fs::path source() const { return fs::path(folder_.path()) / "photos"; }
   std::string out(const std::string& name) const { return folder_.path() + "/" + name; }
   PlantedFolder plant(PlantKind kind, const std::string& name, int64_t seed = 1, double correlation = 0.8) const {
-    return plant_shortcut(kind, PlantOptions().correlation(correlation).seed(seed), source().string(), out(name));
+    return plant_shortcut(kind, PlantOptions{.correlation = correlation, .seed = seed}, source().string(), out(name));
   }
 
   TemporaryFolder folder_;

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class Bffhq : public testing::Test {
  protected:
   void add(const std::string& path) { write(folder_ / path, encode_png(solid(8, 8, 1, 2, 3))); }
-  std::unique_ptr<Dataset> open(FolderSplit split) { return make_bffhq(BffhqOptions().root(folder_.path()).split(split)); }
+  std::unique_ptr<Dataset> open(FolderSplit split) { return make_bffhq(BffhqOptions{.root = folder_.path(), .split = split}); }
   TemporaryFolder folder_;
 };
 

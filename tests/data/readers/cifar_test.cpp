@@ -20,7 +20,7 @@ class Cifar10 : public testing::Test {
     for (int batch = 1; batch <= 5; ++batch) write(folder_ / (under + "data_batch_" + std::to_string(batch) + ".bin"), cifar10_file(batch));
     write(folder_ / (under + "test_batch.bin"), cifar10_file(3));
   }
-  std::unique_ptr<Dataset> open(Split split = Split::kTrain) { return make_cifar10(CifarOptions().root(folder_.path()).split(split)); }
+  std::unique_ptr<Dataset> open(Split split = Split::kTrain) { return make_cifar10(CifarOptions{.root = folder_.path(), .split = split}); }
   std::string message() {
     return data_error_of([&] { open(); });
   }
@@ -117,7 +117,7 @@ TEST(Cifar100, TakesTheFineLabel) {
   const Bytes second = cifar_record({0, 11}, 4, 5, 6);
   bytes.insert(bytes.end(), second.begin(), second.end());
   write(folder / "cifar-100-binary/train.bin", bytes);
-  const auto train = make_cifar100(CifarOptions().root(folder.path()));
+  const auto train = make_cifar100(CifarOptions{.root = folder.path()});
   ASSERT_EQ(train->size(), 2);
   EXPECT_EQ(train->info().class_names[static_cast<size_t>(train->label(0))], "worm");
   EXPECT_EQ(train->info().class_names[static_cast<size_t>(train->label(1))], "boy");
@@ -128,7 +128,7 @@ TEST(Cifar100, TakesTheFineLabel) {
 
   bytes[3074 + 1] = 100;
   write(folder / "cifar-100-binary/train.bin", bytes);
-  EXPECT_THAT(data_error_of([&] { make_cifar100(CifarOptions().root(folder.path())); }),
+  EXPECT_THAT(data_error_of([&] { make_cifar100(CifarOptions{.root = folder.path()}); }),
               HasSubstr("record 1: label 100, expected 0 to 99"));
 }
 

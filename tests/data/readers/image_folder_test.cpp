@@ -22,7 +22,10 @@ namespace fs = std::filesystem;
 
 class ImageFolder : public ImageTree {
  protected:
-  std::unique_ptr<Dataset> open(ImageFolderOptions options = {}) { return make_image_folder(options.root(folder_.path())); }
+  std::unique_ptr<Dataset> open(ImageFolderOptions options = {}) {
+    options.root = folder_.path();
+    return make_image_folder(options);
+  }
   std::string message(ImageFolderOptions options = {}) {
     return data_error_of([&] { open(options); });
   }
@@ -50,9 +53,9 @@ TEST_F(ImageFolder, TakesTheFolderOfTheSplit) {
   add("test/cat/2.png");
   add("test/dog/3.png");
   EXPECT_THAT(sources(*open()), ElementsAre("train/cat/1.png"));
-  EXPECT_THAT(sources(*open(ImageFolderOptions().split("test"))), ElementsAre("test/cat/2.png", "test/dog/3.png"));
-  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid; the root has test, train"));
-  EXPECT_THAT(usage_error_of([&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
+  EXPECT_THAT(sources(*open(ImageFolderOptions{.split = "test"})), ElementsAre("test/cat/2.png", "test/dog/3.png"));
+  EXPECT_THAT(message(ImageFolderOptions{.split = "valid"}), HasSubstr("no such folder for split valid; the root has test, train"));
+  EXPECT_THAT(usage_error_of([&] { open(ImageFolderOptions{.split = "../x"}); }), HasSubstr("split"));
 }
 
 TEST_F(ImageFolder, WithoutClassFoldersItIsUnlabelled) {
@@ -91,7 +94,7 @@ TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {
   EXPECT_THAT(open()->info().remarks,
               ElementsAre("folder " + (folder_ / "train") + ": 1 image outside the class folders is not read (train/3.png)"));
   write(folder_ / "classes.txt", "a\n");
-  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, ElementsAre(HasSubstr("1 image outside")));
+  EXPECT_THAT(open(ImageFolderOptions{.classes = folder_ / "classes.txt"})->info().remarks, ElementsAre(HasSubstr("1 image outside")));
 }
 
 TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
@@ -100,15 +103,15 @@ TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
     for (std::string name; names >> name;) add(splits + "/" + name + "/cat/1.png");
   }
   const auto message_of_root = [&](const std::string& root) {
-    return data_error_of([&] { make_image_folder(ImageFolderOptions().root(folder_ / root)); });
+    return data_error_of([&] { make_image_folder(ImageFolderOptions{.root = folder_ / root}); });
   };
   EXPECT_THAT(message_of_root("Train Test"),
               AllOf(HasSubstr("has no folder train"), HasSubstr("(Test, Train); set split=Train, or rename")));
   EXPECT_THAT(message_of_root("training testing"), HasSubstr("set split=training,"));
-  EXPECT_THAT(make_image_folder(ImageFolderOptions().root(folder_ / "train2 val"))->info().class_names, ElementsAre("train2", "val"));
+  EXPECT_THAT(make_image_folder(ImageFolderOptions{.root = folder_ / "train2 val"})->info().class_names, ElementsAre("train2", "val"));
   fs::remove_all(folder_ / "train2 val/train2");
   EXPECT_THAT(message_of_root("train2 val"), HasSubstr("set split=val,"));
-  const auto named = ImageFolderOptions().root(folder_ / "Train Test").split("Train");
+  const auto named = ImageFolderOptions{.root = folder_ / "Train Test", .split = "Train"};
   EXPECT_THAT(make_image_folder(named)->info().class_names, ElementsAre("cat"));
 }
 
@@ -118,7 +121,7 @@ TEST_F(ImageFolder, NamesOfClassesAreUtf8) {
   add("K\xe4se/1.png");
   EXPECT_THAT(open()->info().class_names, ElementsAre("K\xc3\xa4se", "K\\xe4se"));
   write(folder_ / "classes.txt", "K\xe4se\n");
-  EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr("classes.txt: is not UTF-8"));
+  EXPECT_THAT(message(ImageFolderOptions{.classes = folder_ / "classes.txt"}), HasSubstr("classes.txt: is not UTF-8"));
 }
 
 TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
@@ -195,36 +198,36 @@ TEST_F(ImageFolder, FollowsLinksToFoldersElsewhere) {
 TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
   for (const std::string name : {"beagle", "oak", "pug", "tabby"}) add(name + "/1.png");
   write(folder_ / "classes.txt", "# mine\ndog: pug beagle poodle\n\ntabby\n");
-  const auto data = open(ImageFolderOptions().classes(folder_ / "classes.txt"));
+  const auto data = open(ImageFolderOptions{.classes = folder_ / "classes.txt"});
   EXPECT_THAT(data->info().class_names, ElementsAre("dog", "tabby"));
   EXPECT_THAT(sources(*data), ElementsAre("beagle/1.png", "pug/1.png", "tabby/1.png"));
   EXPECT_THAT(labels(*data), ElementsAre(0, 0, 1));
   const auto fails = [&](const std::string& text, const std::string& expected) {
     write(folder_ / "classes.txt", text);
-    EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr(expected)) << text;
+    EXPECT_THAT(message(ImageFolderOptions{.classes = folder_ / "classes.txt"}), HasSubstr(expected)) << text;
   };
   fails("cat: persian\n", "has no folder with images of any class");
   fails("pug\ndog: pug\n", "folder pug is given twice");
   fails("dog: pug\ndog: beagle\n", "class dog is given twice");
   fails("# none\n", "names no class");
   fails("big dog: pug\n", "expected CLASS: FOLDER");
-  EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "nowhere.txt")), HasSubstr("nowhere.txt"));
+  EXPECT_THAT(message(ImageFolderOptions{.classes = folder_ / "nowhere.txt"}), HasSubstr("nowhere.txt"));
 }
 
 TEST_F(ImageFolder, ASelectionKeepsTheNumbersOfClassesThatAreNotThere) {
   add("n02123045/cat.png");
   add("n02174001/beetle.png");
-  const auto data = open(ImageFolderOptions().classes("imagenet9"));
+  const auto data = open(ImageFolderOptions{.classes = "imagenet9"});
   EXPECT_EQ(data->info().class_names.size(), 9u);
   EXPECT_THAT(labels(*data), ElementsAre(1, 8));
   EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("has no images of dog, frog, turtle, bird, monkey, fish, crab (classes")));
   write(folder_ / "classes.txt", "cat: n02123045\nn02174001\n");
-  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, IsEmpty());
+  EXPECT_THAT(open(ImageFolderOptions{.classes = folder_ / "classes.txt"})->info().remarks, IsEmpty());
 }
 
 TEST_F(ImageFolder, FourClassesOfCifarAreThoseFolders) {
   for (const char* folder : {"airplane", "cat", "dog", "horse", "ship", "truck"}) add(std::string(folder) + "/0001.png");
-  const auto data = open(ImageFolderOptions().classes("cifar4"));
+  const auto data = open(ImageFolderOptions{.classes = "cifar4"});
   EXPECT_THAT(data->info().class_names, ElementsAre("cat", "dog", "ship", "truck"));
   EXPECT_THAT(labels(*data), ElementsAre(0, 1, 2, 3));
 }

@@ -19,7 +19,8 @@ class LabelCsv : public testing::Test {
  protected:
   LabelFile read(const std::string& text, LabelColumns columns = {}) {
     write(folder_ / "l.csv", text);
-    return read_label_file(columns.file(folder_ / "l.csv"));
+    columns.file = folder_ / "l.csv";
+    return read_label_file(columns);
   }
   std::string message(const std::string& text, const LabelColumns& columns = {}) {
     return data_error_of([&] { read(text, columns); });
@@ -107,17 +108,17 @@ TEST_F(LabelCsv, NamesHoldNoNumber) {
 
 TEST_F(LabelCsv, PassesOverOtherColumnsAndReadsThoseThatAreNamed) {
   const std::string text = "id,place,image, species ,date\n7,sea,a.png,gull,1.5\n8,land,b.png,crow,x\n";
-  const LabelFile file = read(text, LabelColumns().path("image").label("species").bias("place"));
+  const LabelFile file = read(text, LabelColumns{.path = "image", .label = "species", .bias = "place"});
   EXPECT_EQ(file.rows[1].path, "b.png");
   EXPECT_THAT(file.label.names, ElementsAre("crow", "gull"));
   EXPECT_EQ(file.label.title, "species");
   EXPECT_EQ(file.rows[0].bias, 1);
-  EXPECT_THAT(message(text, LabelColumns().path("image").label("specis")),
+  EXPECT_THAT(message(text, LabelColumns{.path = "image", .label = "specis"}),
               HasSubstr("line 1: no column 'specis'; did you mean 'species'?"));
-  EXPECT_THAT(message(text, LabelColumns().path("imag").label("species")), HasSubstr("no column 'imag'; did you mean 'image'?"));
-  EXPECT_THAT(message(text, LabelColumns().path("image")), HasSubstr("neither a column label nor a column bias among id, place, image"));
+  EXPECT_THAT(message(text, LabelColumns{.path = "imag", .label = "species"}), HasSubstr("no column 'imag'; did you mean 'image'?"));
+  EXPECT_THAT(message(text, LabelColumns{.path = "image"}), HasSubstr("neither a column label nor a column bias among id, place, image"));
   EXPECT_THAT(message("path,label,label\na,1,2\n"), HasSubstr("column 'label' is given twice"));
-  EXPECT_EQ(read("path,label,bias\na,1,x\n", LabelColumns().bias(std::nullopt)).bias.kind, ColumnKind::kAbsent);
+  EXPECT_EQ(read("path,label,bias\na,1,x\n", LabelColumns{.bias = std::nullopt}).bias.kind, ColumnKind::kAbsent);
 }
 
 TEST_F(LabelCsv, PathsAreNormalised) {
@@ -149,15 +150,15 @@ TEST_F(LabelCsv, RowsThatRepeatOthersAreLeftOut) {
 TEST_F(LabelCsv, TheColumnThatNamesTheImagesIsFound) {
   write(folder_ / "l.csv", "id,label,image_id\n7,0,x/1.png\n8,1,x/2.png\n");
   const std::vector<std::string> images = {"x/1.png", "x/2.png"};
-  const LabelFile file = read_label_file(LabelColumns().file(folder_ / "l.csv"), images);
+  const LabelFile file = read_label_file(LabelColumns{.file = folder_ / "l.csv"}, images);
   EXPECT_EQ(file.rows[1].path, "x/2.png");
   EXPECT_EQ(file.path_title, "image_id");
   EXPECT_THAT(file.notes, ElementsAre("column 'image_id' names the images"));
   write(folder_ / "l.csv", ",label\nX/1,0\nX/2,1\n");
-  EXPECT_THAT(read_label_file(LabelColumns().file(folder_ / "l.csv"), images).notes,
+  EXPECT_THAT(read_label_file(LabelColumns{.file = folder_ / "l.csv"}, images).notes,
               ElementsAre("the column without a title names the images"));
   write(folder_ / "l.csv", "id,label\n7,0\n8,1\n");
-  EXPECT_THAT(data_error_of([&] { read_label_file(LabelColumns().file(folder_ / "l.csv"), images); }),
+  EXPECT_THAT(data_error_of([&] { read_label_file(LabelColumns{.file = folder_ / "l.csv"}, images); }),
               HasSubstr("no column 'path' among id, label"));
 }
 
@@ -175,11 +176,11 @@ TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
 
 TEST(LabelColumns, AreAFileOrAMap) {
   const auto read = [](const std::string& yaml) { return LabelColumns::from_config(parse_yaml(yaml, "r.yaml"), "labels"); };
-  EXPECT_EQ(read("l.csv").file(), "l.csv");
-  EXPECT_EQ(read("l.csv").path(), "path");
+  EXPECT_EQ(read("l.csv").file, "l.csv");
+  EXPECT_EQ(read("l.csv").path, "path");
   const LabelColumns named = read("{file: l.csv, label: species, bias: none}");
-  EXPECT_EQ(named.label(), "species");
-  EXPECT_EQ(named.bias(), std::nullopt);
+  EXPECT_EQ(named.label, "species");
+  EXPECT_EQ(named.bias, std::nullopt);
   for (const std::string text : {"l.csv", "{file: l.csv, label: species, bias: none}", "{file: l.csv, path: image}"}) {
     EXPECT_EQ(read(read(text).config().to_yaml()).config().to_yaml(), read(text).config().to_yaml()) << text;
   }

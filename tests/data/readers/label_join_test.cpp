@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 class LabelJoin : public ImageTree {
  protected:
   std::unique_ptr<Dataset> open(const std::string& csv, const std::string& split = "train") {
-    return make_image_folder(ImageFolderOptions().root(folder_.path()).split(split).labels(LabelColumns().file(folder_ / csv)));
+    return make_image_folder(ImageFolderOptions{.root = folder_.path(), .split = split, .labels = LabelColumns{.file = folder_ / csv}});
   }
   std::unique_ptr<Dataset> open_with(const std::string& text, const std::string& split = "train") {
     write(folder_ / "l.csv", text);
@@ -75,8 +75,8 @@ TEST_F(LabelJoin, PathsWithoutLinksServeALinkedRoot) {
   const std::string top = fs::canonical(folder_.path()).string();
   fs::create_directory_symlink(top + "/photos", folder_ / "linked");
   write(folder_ / "l.csv", "path,label\n" + top + "/photos/x/1.png,a\n");
-  const auto columns = LabelColumns().file(folder_ / "l.csv");
-  EXPECT_THAT(labels(*make_image_folder(ImageFolderOptions().root(folder_ / "linked").labels(columns))), ElementsAre(0));
+  const auto columns = LabelColumns{.file = folder_ / "l.csv"};
+  EXPECT_THAT(labels(*make_image_folder(ImageFolderOptions{.root = folder_ / "linked", .labels = columns})), ElementsAre(0));
 }
 
 TEST_F(LabelJoin, ShowsWhatWasComparedWhereARowIsMissing) {
@@ -116,7 +116,7 @@ TEST_F(LabelJoin, WordsForMissingValuesAreARemarkOfTheirColumn) {
 
 TEST_F(LabelJoin, ClassFoldersWithNamesLikeMissingValuesAndNumbersAreClasses) {
   for (const char* image : {"01/a.png", "1/a.png", "nan/a.png", "none/a.png"}) add(image);
-  const auto folders = make_image_folder(ImageFolderOptions().root(folder_.path()));
+  const auto folders = make_image_folder(ImageFolderOptions{.root = folder_.path()});
   EXPECT_THAT(folders->info().class_names, ElementsAre("01", "1", "nan", "none"));
   const auto data = open_with("path,label\n01/a.png,01\n1/a.png,1\nnan/a.png,02\nnone/a.png,\n");
   EXPECT_THAT(data->info().class_names, ElementsAre("01", "02", "1"));
@@ -150,11 +150,11 @@ TEST_F(LabelJoin, ReportsTheColumnsThatAreNotRead) {
   EXPECT_THAT(data->info().bias_names, IsEmpty());
 
   const auto named =
-      make_image_folder(ImageFolderOptions().root(folder_.path()).labels(LabelColumns().file(folder_ / "l.csv").bias("colour")));
+      make_image_folder(ImageFolderOptions{.root = folder_.path(), .labels = LabelColumns{.file = folder_ / "l.csv", .bias = "colour"}});
   EXPECT_THAT(named->info().columns.read, ElementsAre("path", "label", "colour"));
   EXPECT_THAT(named->info().columns.likely_bias, IsEmpty());
-  const auto none =
-      make_image_folder(ImageFolderOptions().root(folder_.path()).labels(LabelColumns().file(folder_ / "l.csv").bias(std::nullopt)));
+  const auto none = make_image_folder(
+      ImageFolderOptions{.root = folder_.path(), .labels = LabelColumns{.file = folder_ / "l.csv", .bias = std::nullopt}});
   EXPECT_THAT(none->info().columns.likely_bias, IsEmpty());
 }
 
@@ -208,11 +208,11 @@ TEST_F(LabelJoin, TwoFoldersOfOneNameInTwoUnicodeFormsAreOneClass) {
   for (const char* image :
        {"train/caf\xc3\xa9/0.png", "train/cafe\xcc\x81/1.png", "train/d/2.png", "test/cafe\xcc\x81/3.png", "test/d/4.png"})
     add(image);
-  const auto train = make_image_folder(ImageFolderOptions().root(folder_.path()));
+  const auto train = make_image_folder(ImageFolderOptions{.root = folder_.path()});
   EXPECT_EQ(train->info().class_names.size(), 2u);
   EXPECT_THAT(labels(*train), ElementsAre(0, 0, 1));
   EXPECT_THAT(train->info().remarks, ElementsAre(HasSubstr("in two Unicode forms; they are one class")));
-  const std::shared_ptr<const Dataset> test = make_image_folder(ImageFolderOptions().root(folder_.path()).split("test"));
+  const std::shared_ptr<const Dataset> test = make_image_folder(ImageFolderOptions{.root = folder_.path(), .split = "test"});
   const MappedDataset mapped = map_to_table(test, {{"caf\xc3\xa9", "d"}, {}}, UnknownNames::kRefuse);
   EXPECT_THAT(labels(*mapped.dataset), ElementsAre(0, 1));
   EXPECT_THAT(mapped.remarks, ElementsAre(HasSubstr("differs from training's only in blanks or Unicode form: it is the same")));

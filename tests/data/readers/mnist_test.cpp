@@ -22,7 +22,7 @@ const std::string kLabels = "train-labels-idx1-ubyte";
 class Mnist : public testing::Test {
  protected:
   Mnist() { write_mnist(folder_.path(), 12, 10); }
-  std::unique_ptr<Dataset> open() { return make_mnist(MnistOptions().root(folder_.path())); }
+  std::unique_ptr<Dataset> open() { return make_mnist(MnistOptions{.root = folder_.path()}); }
   void replace(const std::string& name, const Bytes& bytes) { write(folder_ / name, bytes); }
   std::string message() {
     return data_error_of([&] { open(); });
@@ -132,12 +132,14 @@ TEST(MnistRealData, HasTheKnownCounts) {
     for (int64_t i = 0; i < data.size(); ++i) ++per_class[static_cast<size_t>(data.label(i))];
     return per_class;
   };
-  const auto train = make_mnist(MnistOptions().root(root));
-  const auto test = make_mnist(MnistOptions().root(root).split(Split::kTest));
+  const auto train = make_mnist(MnistOptions{.root = root});
+  const auto test = make_mnist(MnistOptions{.root = root, .split = Split::kTest});
   EXPECT_THAT(counts(*train), testing::ElementsAre(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949));
   EXPECT_THAT(counts(*test), testing::ElementsAre(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009));
   MnistOptions held_out;
-  held_out.root(root).split(Split::kHeldOut).hold_out(5000);
+  held_out.root = root;
+  held_out.split = Split::kHeldOut;
+  held_out.hold_out.count = 5000;
   // 5000 n_c / 60000, the largest fractions rounded up.
   EXPECT_THAT(counts(*make_mnist(held_out)), testing::ElementsAre(494, 562, 496, 511, 487, 452, 493, 522, 487, 496));
 }

@@ -76,7 +76,7 @@ TEST_F(NamedImages, EachSplitHasItsFolders) {
   EXPECT_EQ(open(FolderSplit::kValid)->label(0), 1);
   EXPECT_EQ(open(FolderSplit::kTest)->label(0), 2);
   EXPECT_EQ(open(FolderSplit::kTest)->info().split, "test");
-  const auto held = open(FolderSplit::kHeldOut, HoldOutOptions().hold_out(1));
+  const auto held = open(FolderSplit::kHeldOut, HoldOutOptions{.count = 1});
   EXPECT_EQ(held->size(), 1);
   EXPECT_EQ(held->info().split, "held_out");
 }

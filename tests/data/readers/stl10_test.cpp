@@ -38,7 +38,9 @@ class Stl10Test : public testing::Test {
   }
   std::unique_ptr<Dataset> open(StlSplit split = StlSplit::kTrain, int64_t hold_out = 0) {
     Stl10Options options;
-    options.root(folder_.path()).split(split).hold_out(hold_out);
+    options.root = folder_.path();
+    options.split = split;
+    options.hold_out.count = hold_out;
     return make_stl10(options);
   }
   std::string message() {

@@ -197,8 +197,8 @@ TEST(Knn, RowsThatAreNotFiniteAreRefused) {
 TEST(Knn, KIsClampedOnlyWhenNobodyAskedForIt) {
   EXPECT_EQ(resolve_k(KnnOptions(), 1000), 200);
   EXPECT_EQ(resolve_k(KnnOptions(), 150), 150);
-  EXPECT_EQ(resolve_k(KnnOptions().k(150), 150), 150);
-  EXPECT_EQ(usage_error_of([] { resolve_k(KnnOptions().k(151), 150); }),
+  EXPECT_EQ(resolve_k(KnnOptions{.k = 150}, 150), 150);
+  EXPECT_EQ(usage_error_of([] { resolve_k(KnnOptions{.k = 151}, 150); }),
             "knn: k: 151 neighbours of a gallery of 150 labelled images; give k of at most 150");
 }
 

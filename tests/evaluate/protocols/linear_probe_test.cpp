@@ -103,7 +103,7 @@ TEST(EncodedBatches, OfUnchangedViewsEqualTheStoredOnes) {
   ToyEncoder encoder;
   encoder.eval();
   const ViewPipeline views = eval_views(ChosenViews(), data->info());
-  const Features features = extract_features(encoder, data, views, ExtractOptions().workers(0), Progress::silent());
+  const Features features = extract_features(encoder, data, views, ExtractOptions{.workers = 0}, Progress::silent());
   const auto weights = [&](const ProbeBatches& batches) {
     SoftmaxRegression model(6, 3, 4);
     train_probe(model, batches, adam(3), nullptr, Progress::silent());

@@ -81,7 +81,7 @@ void train_in_parts(Config root, int64_t part, int64_t last_step, const std::str
 void expect_ranks_are_parts(Config root, int64_t W) {
   const TemporaryFolder folder;
   train_on_ranks(in_folder(root, folder.path() + "/ranks"), W);
-  const int64_t batch = read_recipe(root).train.batch_size();
+  const int64_t batch = read_recipe(root).train.batch_size;
   root.assign(fmt::format("train.micro_batch={}", batch / W));
   train(input_for(in_folder(root, folder.path() + "/one")));
   expect_same_training(folder.path() + "/one", folder.path() + "/ranks");

@@ -146,7 +146,7 @@ TEST(Trainer, WorkersDoNotChangeTheResult) {
 TEST(Trainer, BestIsTheEpochThatSelectNames) {
   const TemporaryFolder folder;
   TrainInput input = input_for(small_config(folder.path() + "/run"));
-  input.recipe.evaluate.select("valid.peak");
+  input.recipe.evaluate.select = "valid.peak";
   input.observers.push_back(std::make_shared<EpochNumber>());
   train(input);
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/best.safetensors").state.best_epoch, 2);
@@ -211,7 +211,7 @@ TEST(Trainer, AFailedEvaluationStopsWhereAskedToAndIsMadeUpForAtResume) {
   train(input_for(small_config(whole)));
   std::atomic<bool> all_saved{true};
   TrainInput input = input_for(small_config(path));
-  input.recipe.evaluate.on_error(EvaluationFailure::kStop);
+  input.recipe.evaluate.on_error = EvaluationFailure::kStop;
   input.all_saved = &all_saved;
   input.observers.push_back(std::make_shared<Witness>(path, all_saved));
   EXPECT_THROW(train(input), Error);
@@ -252,7 +252,7 @@ TEST(Trainer, WhatDoesNotFitInto32BitsEndsAsANumericErrorThatSaysWhere) {
 TEST(Trainer, ASelectThatNamesNoMetricIsRefusedAtTheFirstEvaluation) {
   const TemporaryFolder folder;
   TrainInput input = input_for(small_config(folder.path() + "/run"));
-  input.recipe.evaluate.select("valid.peek");
+  input.recipe.evaluate.select = "valid.peek";
   input.observers.push_back(std::make_shared<EpochNumber>());
   const std::string message = usage_error_of([&] { train(input); });
   EXPECT_NE(message.find("'valid.peek' is not among"), std::string::npos) << message;

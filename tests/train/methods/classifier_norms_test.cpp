@@ -8,7 +8,9 @@
 namespace debias {
 namespace classifier_norms_test {
 
-Classifier classifier(bool normalize) { return {ClassifierOptions().gradient(ClassifierGradient::kFlow).normalize(normalize), 5, 3, 4}; }
+Classifier classifier(bool normalize) {
+  return {ClassifierOptions{.gradient = ClassifierGradient::kFlow, .normalize = normalize}, 5, 3, 4};
+}
 
 TEST(ClassifierNorms, AreThoseOfTheWeightsWithTheirBiasAndOfTheFeaturesWithAOne) {
   at::manual_seed(1);

@@ -33,7 +33,7 @@ std::map<std::string, int> waits_of(const std::vector<std::string>& words) {
   const std::shared_ptr<const Dataset> dataset = recipe.train_data.make_images();
   RunParts parts = make_run_parts(recipe, dataset);
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset, recipe.views.count(), false, {});
+  for (auto& term : terms) term.load(*dataset, recipe.views.count, false, {});
   const auto method = method_of(recipe).make(
       recipe, *dataset,
       {.model = parts.model, .terms = std::move(terms), .optimizers = *parts.optimizers, .forward = {}, .pair_engine = Engine::kBlocked});

@@ -26,7 +26,7 @@ class LinkedSamplesTest : public testing::Test {
     std::ofstream(folder_ / "links.csv") << text;
     return folder_ / "links.csv";
   }
-  std::vector<int64_t> groups(const std::string& text) const { return linked_groups(MustLink().file(file(text)), samples_); }
+  std::vector<int64_t> groups(const std::string& text) const { return linked_groups(MustLink{.file = file(text)}, samples_); }
   std::string complaint(const std::string& text) const {
     return data_error_of([&] { groups(text); });
   }
@@ -123,7 +123,7 @@ TEST_F(LinkedSamplesTest, WorksWithoutLabelsAndIsPartOfTheResolvedRecipe) {
   EXPECT_THAT(resolved, HasSubstr("must_link"));
   EXPECT_THAT(resolved, HasSubstr("drop_false_negatives: true"));
   const Recipe again = read_recipe(parse_yaml(resolved, "resolved"));
-  EXPECT_EQ(again.must_link->relation(), LinkRelation::kExclude);
+  EXPECT_EQ(again.must_link->relation, LinkRelation::kExclude);
   EXPECT_EQ(linked_groups(*again.must_link, *input.dataset)[1], 0);
   file("a,b\n0,2\n");
   EXPECT_THAT(data_error_of([&] { linked_groups(*again.must_link, *input.dataset); }), HasSubstr("is not the file that the recipe names"));

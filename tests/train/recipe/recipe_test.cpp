@@ -81,8 +81,8 @@ TEST(Recipe, TermsOnLogitsNeedAFlowingClassifier) {
   Config root = changed(small_config("out"), {"classifier=linear", "objective=[infonce, {name: ce}]"});
   EXPECT_THROW(read_recipe(root), Error);
   root.assign("classifier.gradient=flow");
-  EXPECT_EQ(read_recipe(root).objective[0].options.on(), TermInput::kProjection);
-  EXPECT_EQ(read_recipe(root).objective[1].options.on(), TermInput::kLogits);
+  EXPECT_EQ(read_recipe(root).objective[0].options.on, TermInput::kProjection);
+  EXPECT_EQ(read_recipe(root).objective[1].options.on, TermInput::kLogits);
   root.assign("objective=[{name: ce, 'on': encoder}]");
   const std::string message = usage_error_of([&] { read_recipe(root); });
   EXPECT_NE(message.find("objective 'cross_entropy' works on logits"), std::string::npos) << message;
@@ -182,10 +182,10 @@ TEST(Recipe, ABoundLowersTheStartAndNeverRaisesIt) {
 
 TEST(Recipe, WhatIsRoundedIsSaid) {
   EXPECT_EQ(rounding(TrainOptions()), "network float32; losses float32");
-  EXPECT_EQ(rounding(TrainOptions().precision(Precision::kBf16)).find("network bfloat16"), 0u);
-  EXPECT_EQ(rounding(TrainOptions().tf32(true)), "network float32, with TF32 for products and convolutions on a GPU; losses float32");
-  EXPECT_NE(rounding(TrainOptions().precision(Precision::kBf16)).find("; losses float32"), std::string::npos);
-  EXPECT_NE(rounding(TrainOptions().loss_precision(Precision::kBf16)).find("products of embeddings and pair weights in bfloat16"),
+  EXPECT_EQ(rounding(TrainOptions{.precision = Precision::kBf16}).find("network bfloat16"), 0u);
+  EXPECT_EQ(rounding(TrainOptions{.tf32 = true}), "network float32, with TF32 for products and convolutions on a GPU; losses float32");
+  EXPECT_NE(rounding(TrainOptions{.precision = Precision::kBf16}).find("; losses float32"), std::string::npos);
+  EXPECT_NE(rounding(TrainOptions{.loss_precision = Precision::kBf16}).find("products of embeddings and pair weights in bfloat16"),
             std::string::npos);
 }
 
@@ -342,8 +342,8 @@ TEST(Recipe, ATermsWeightAndInputAreItsOwn) {
   const Recipe recipe =
       read_recipe(changed(small_config("out"), {"objective=[{name: infonce, weight: 0.5, 'on': encoder}, debiased_positives]"}));
   ASSERT_EQ(recipe.objective.size(), 2u);
-  EXPECT_EQ(recipe.objective[0].options.weight(), 0.5);
-  EXPECT_EQ(recipe.objective[0].options.on(), TermInput::kEncoder);
+  EXPECT_EQ(recipe.objective[0].options.weight, 0.5);
+  EXPECT_EQ(recipe.objective[0].options.on, TermInput::kEncoder);
   EXPECT_EQ(recipe.objective[1].entry->name, "debiased_positives");
 }
 
@@ -353,7 +353,7 @@ TEST(Recipe, WeightsBringTheirNormalisation) {
     for (const auto& word : words) root.assign(word);
     const Recipe recipe = read_recipe(root);
     const auto& found = recipe.view_steps.normalize;
-    return found ? options_detail::Field<std::vector<double>>::emit(found->mean).to_json().dump() : "";
+    return found ? write_value<std::vector<double>>(found->mean).to_json().dump() : "";
   };
   EXPECT_EQ(normalize({}), "");
   EXPECT_EQ(normalize({"encoder.weights=a.safetensors"}), "");

@@ -62,7 +62,7 @@ TEST(WrittenRecipes, CanBeBuilt) {
     root.erase("evaluate");
     stand_in_for_bias_features(root, folder / "bias.npy");
     Recipe recipe = read_recipe(root);
-    recipe.train.workers(0);
+    recipe.train.workers = 0;
     const std::shared_ptr<const SampleTable> dataset = recipe.train_data.make();
     EXPECT_NO_THROW(resolve_recipe(recipe, *dataset)) << path;
     EXPECT_NO_THROW(make_run_parts(recipe, dataset)) << path;

@@ -31,7 +31,7 @@ int64_t best_epoch(const std::string& path, const std::string& select, std::stri
   Warnings log;
   for (const std::string& by : {std::string("valid.falls"), select}) {
     TrainInput input = input_for(small_config(path));
-    input.recipe.evaluate.select(by);
+    input.recipe.evaluate.select = by;
     input.observers.push_back(std::make_shared<TwoMetrics>());
     const bool first = flag == 0;
     if (first) {

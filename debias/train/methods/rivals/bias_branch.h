@@ -4,22 +4,15 @@
 
 #include <torch/nn/modules/linear.h>
 
-#include <array>
 #include <string>
-#include <string_view>
-#include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/train/methods/method.h"
 
 namespace debias {
 
 enum class BiasBranch { kLabels, kNetwork };
-template <>
-struct EnumNames<BiasBranch> {
-  static constexpr std::array<std::pair<std::string_view, BiasBranch>, 2> values = {
-      {{"labels", BiasBranch::kLabels}, {"network", BiasBranch::kNetwork}}};
-};
+constexpr auto enum_words(BiasBranch) { return named("labels", "network"); }
 
 // Errors of require_bias_labels() or of require_bias_encoder(), whichever the branch needs; a usage error where it has a bias_encoder and
 // reads labels.

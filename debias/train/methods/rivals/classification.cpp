@@ -72,16 +72,16 @@ ObjectiveResult mean_by_sample(const at::Tensor& losses, const at::Tensor& weigh
 void require_classification(const Recipe& recipe, const SampleTable& dataset, const char* method, Regularisers regularisers) {
   require_images(recipe, dataset, method);
   const std::string& where = recipe.method.where;
-  if (!recipe.classifier || recipe.classifier->gradient() != ClassifierGradient::kFlow) {
+  if (!recipe.classifier || recipe.classifier->gradient != ClassifierGradient::kFlow) {
     throw usage_error("{}method '{}' trains a classifier{}; write classifier: {{name: linear, gradient: flow}}", where, method,
                       recipe.classifier ? ", the recipe's has gradient: stop" : ", the recipe has none");
   }
-  if (recipe.classifier->learning_rate()) {
+  if (recipe.classifier->learning_rate) {
     throw usage_error("{}method '{}' trains encoder and classifier by one optimizer; leave classifier.learning_rate out", where, method);
   }
   require_objective(recipe, where, method, regularisers);
-  if (recipe.views.count() != 1) {
-    throw usage_error("{}method '{}' works on 1 view, views.count is {}; write views.count: 1", where, method, recipe.views.count());
+  if (recipe.views.count != 1) {
+    throw usage_error("{}method '{}' works on 1 view, views.count is {}; write views.count: 1", where, method, recipe.views.count);
   }
   if (dataset.info().class_names.size() < 2) {
     throw usage_error("{}method '{}' needs labels of at least 2 classes, data set '{}' has {}; choose a labelled set", where, method,
@@ -103,7 +103,7 @@ void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const
 }
 
 void require_no_frozen_start(const Recipe& recipe, const char* method) {
-  const int64_t frozen = recipe.encoder.backbone.freeze_epochs();
+  const int64_t frozen = recipe.encoder.backbone.freeze_epochs;
   if (frozen == 0) return;
   throw usage_error(
       "{}encoder: freeze_epochs: {}: method '{}' trains another network in the first epochs, so that nothing would be frozen; "
@@ -117,13 +117,13 @@ at::Tensor negative_entropy(const at::Tensor& logits) {
 }
 
 int64_t last_batch_of_epoch(const Recipe& recipe, const SampleTable& dataset) {
-  const int64_t left = recipe.train.drop_last() ? 0 : visits_of_epoch(recipe, dataset) % recipe.train.batch_size();
-  return left == 0 ? recipe.train.batch_size() : left;
+  const int64_t left = recipe.train.drop_last ? 0 : visits_of_epoch(recipe, dataset) % recipe.train.batch_size;
+  return left == 0 ? recipe.train.batch_size : left;
 }
 
 int64_t steps_of_run(const Recipe& recipe, const SampleTable& dataset) {
-  const int64_t visits = visits_of_epoch(recipe, dataset), batch = recipe.train.batch_size();
-  return recipe.train.epochs() * ((recipe.train.drop_last() ? visits : visits + batch - 1) / batch);
+  const int64_t visits = visits_of_epoch(recipe, dataset), batch = recipe.train.batch_size;
+  return recipe.train.epochs * ((recipe.train.drop_last ? visits : visits + batch - 1) / batch);
 }
 
 // The name, letter by letter (FNV-1a): networks that share a run's seed begin with different weights.
@@ -166,7 +166,7 @@ void require_bias_encoder(const Recipe& recipe, const char* method) {
     throw usage_error("{}method '{}': bias_encoder '{}' is one of sentences; choose an encoder of images", encoder.where, method,
                       encoder.entry->name);
   }
-  if (const int64_t frozen = encoder.backbone.freeze_epochs(); frozen > 0) {
+  if (const int64_t frozen = encoder.backbone.freeze_epochs; frozen > 0) {
     throw usage_error("{}method '{}': bias_encoder: freeze_epochs: {} applies only to the evaluated encoder; leave it out", encoder.where,
                       method, frozen);
   }

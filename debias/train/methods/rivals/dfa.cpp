@@ -58,9 +58,9 @@ class Dfa final : public ClassificationMethod {
       : ClassificationMethod(kDfa, std::move(parts)),
         options_(options),
         seed_(recipe.seed),
-        first_swap_(static_cast<int64_t>(std::ceil(options.swap_after() * static_cast<double>(steps_of_run(recipe, dataset))))),
+        first_swap_(static_cast<int64_t>(std::ceil(options.swap_after * static_cast<double>(steps_of_run(recipe, dataset))))),
         bias_head_(dynamic_cast<const BiasHead&>(*model().side.front().module)),
-        difficulty_(kDfa, dataset, options.momentum(), this->parts().forward.device) {}
+        difficulty_(kDfa, dataset, options.momentum, this->parts().forward.device) {}
 
   std::vector<std::pair<std::string, at::Tensor>> state() const override { return difficulty_.state(); }
   void load(const SafetensorsFile& file) override { difficulty_.load(file); }
@@ -84,13 +84,13 @@ class Dfa final : public ClassificationMethod {
       at::Tensor by_sample = losses * weights;
       if (swaps) {
         const at::Tensor mixed = model().classifier->logits(swapped.for_label().unsqueeze(1));
-        by_sample = by_sample + options_.swap_weight() * weights * cross_entropy_by_sample(mixed, labels);
+        by_sample = by_sample + options_.swap_weight * weights * cross_entropy_by_sample(mixed, labels);
       }
       return mean_by_sample(by_sample);
     });
-    at::Tensor bias_loss = options_.bias_weight() * generalized(bias_logits, labels);
+    at::Tensor bias_loss = options_.bias_weight * generalized(bias_logits, labels);
     if (swaps) {
-      bias_loss = bias_loss + options_.swap_weight() * options_.bias_swap_weight() *
+      bias_loss = bias_loss + options_.swap_weight * options_.bias_swap_weight *
                                   generalized(bias_head_.logits(swapped.for_bias()), labels.index_select(0, order));
     }
     add_bias_network(evaluated, bias_loss, bias_logits, labels);
@@ -103,7 +103,7 @@ class Dfa final : public ClassificationMethod {
 
  private:
   at::Tensor generalized(const at::Tensor& logits, const at::Tensor& labels) const {
-    return generalized_cross_entropy_by_sample(logits, labels, options_.q()).mean();
+    return generalized_cross_entropy_by_sample(logits, labels, options_.q).mean();
   }
 
   at::Tensor permutation_of(int64_t rows, int64_t step) const {
@@ -128,27 +128,12 @@ Model encoder_pair(const Recipe& recipe, int64_t in_channels) {
 
 void check_dfa(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kDfa, Regularisers::kRejected);
-  if (recipe.encoder.backbone.layer_decay() == 1) return;
+  if (recipe.encoder.backbone.layer_decay == 1) return;
   throw usage_error("{}method 'dfa' trains two encoders whose layers it does not order; leave encoder.layer_decay out",
                     recipe.encoder.where);
 }
 
 }  // namespace
-
-const OptionTable<DfaOptions>& DfaOptions::table() {
-  using Self = DfaOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("q", &Self::q_, Range::open_closed(0, 1),
-               "exponent of the bias classifier's generalized cross-entropy; near 0 it is cross-entropy")
-          .add("momentum", &Self::momentum_, Range::half_open(0, 1),
-               "momentum of the running loss of each sample; 0: only the current loss")
-          .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of the bias classifier's loss")
-          .add("swap_weight", &Self::swap_weight_, Range::at_least(0), "weight of both losses on swapped features")
-          .add("bias_swap_weight", &Self::bias_swap_weight_, Range::at_least(0), "weight of the bias classifier's loss on swapped features")
-          .add("swap_after", &Self::swap_after_, Range::closed(0, 1), "share of the run's steps before features are swapped");
-  return table;
-}
 
 MethodEntry dfa_entry() {
   MethodEntry entry;

@@ -18,15 +18,21 @@
 
 namespace debias {
 
-class DfaOptions {
- public:
-  DEBIAS_OPTION(DfaOptions, double, q, 0.7)
-  DEBIAS_OPTION(DfaOptions, double, momentum, 0.7)
-  DEBIAS_OPTION(DfaOptions, double, bias_weight, 1)
-  DEBIAS_OPTION(DfaOptions, double, swap_weight, 1)
-  DEBIAS_OPTION(DfaOptions, double, bias_swap_weight, 1)
-  DEBIAS_OPTION(DfaOptions, double, swap_after, 0.2)
-  static const OptionTable<DfaOptions>& table();
+struct DfaOptions {
+  double q = 0.7;
+  double momentum = 0.7;
+  double bias_weight = 1;
+  double swap_weight = 1;
+  double bias_swap_weight = 1;
+  double swap_after = 0.2;
+  void describe(OptionVisitor& o) {
+    o("q", q, Range::open_closed(0, 1), "exponent of the bias classifier's generalized cross-entropy; near 0 it is cross-entropy");
+    o("momentum", momentum, Range::half_open(0, 1), "momentum of the running loss of each sample; 0: only the current loss");
+    o("bias_weight", bias_weight, Range::at_least(0), "weight of the bias classifier's loss");
+    o("swap_weight", swap_weight, Range::at_least(0), "weight of both losses on swapped features");
+    o("bias_swap_weight", bias_swap_weight, Range::at_least(0), "weight of the bias classifier's loss on swapped features");
+    o("swap_after", swap_after, Range::closed(0, 1), "share of the run's steps before features are swapped");
+  }
 };
 
 MethodEntry dfa_entry();

@@ -26,7 +26,7 @@ class GroupDro final : public ClassificationMethod {
     for (int64_t i = 0; i < dataset.size(); ++i) counts.data_ptr<double>()[dataset.label(i) * biases_ + dataset.bias(i)] += 1;
     const at::Tensor present = counts.gt(0).to(at::kDouble);
     weights_ = (present / present.sum()).to(this->parts().forward.device);
-    adjustments_ = (options.adjustment() * counts.clamp_min(1).rsqrt() * present).to(this->parts().forward.device);
+    adjustments_ = (options.adjustment * counts.clamp_min(1).rsqrt() * present).to(this->parts().forward.device);
   }
 
   std::vector<std::pair<std::string, at::Tensor>> state() const override { return {{kGroupWeights, weights_}}; }
@@ -40,7 +40,7 @@ class GroupDro final : public ClassificationMethod {
     Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
       const at::Tensor losses = cross_entropy_by_sample(logits, labels);
       means = group_means(losses.detach(), groups, groups_);
-      next_weights_ = updated_group_weights(weights_, means.loss + adjustments_, options_.step_size());
+      next_weights_ = updated_group_weights(weights_, means.loss + adjustments_, options_.step_size);
       const at::Tensor share = next_weights_ / means.count.clamp_min(1);  // of a sample of each group
       const at::Tensor by_sample = share.index_select(0, groups) * static_cast<double>(losses.size(0));
       return mean_by_sample(losses, by_sample.to(losses.scalar_type()));
@@ -70,16 +70,6 @@ GroupMeans group_means(const at::Tensor& losses, const at::Tensor& groups, int64
 
 at::Tensor updated_group_weights(const at::Tensor& weights, const at::Tensor& group_losses, double step_size) {
   return at::softmax(weights.log() + step_size * group_losses, 0);
-}
-
-const OptionTable<GroupDroOptions>& GroupDroOptions::table() {
-  using Self = GroupDroOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("step_size", &Self::step_size_, Range::above(0), "eta: how fast the weights follow the losses of the groups")
-          .add("adjustment", &Self::adjustment_, Range::at_least(0),
-               "C: C / sqrt(samples of the group) is added to its loss in the weights");
-  return table;
 }
 
 MethodEntry group_dro_entry() {

@@ -20,11 +20,13 @@
 
 namespace debias {
 
-class GroupDroOptions {
- public:
-  DEBIAS_OPTION(GroupDroOptions, double, step_size, 0.01)
-  DEBIAS_OPTION(GroupDroOptions, double, adjustment, 0)
-  static const OptionTable<GroupDroOptions>& table();
+struct GroupDroOptions {
+  double step_size = 0.01;
+  double adjustment = 0;
+  void describe(OptionVisitor& o) {
+    o("step_size", step_size, Range::above(0), "eta: how fast the weights follow the losses of the groups");
+    o("adjustment", adjustment, Range::at_least(0), "C: C / sqrt(samples of the group) is added to its loss in the weights");
+  }
 };
 
 // losses [B], groups int64 [B] in 0..G-1: the mean of each group's, double [G], and its samples, double [G]; 0 for a group without one.

@@ -22,17 +22,17 @@ constexpr double kRidge = 1e-6;
 class TextureNetwork final : public torch::nn::Module {
  public:
   TextureNetwork(const HexOptions& options, int64_t classes, uint64_t seed) : options_(options) {
-    const int64_t n = options.levels();
+    const int64_t n = options.levels;
     lambda_ = register_parameter("lambda", thresholds(seed, 0));
     theta_ = register_parameter("theta", thresholds(seed, 1));
-    linear_ = register_module("linear", torch::nn::Linear(n * n, options.texture_dim()));
-    classifier_ = register_module("classifier", torch::nn::Linear(torch::nn::LinearOptions(options.texture_dim(), classes).bias(false)));
+    linear_ = register_module("linear", torch::nn::Linear(n * n, options.texture_dim));
+    classifier_ = register_module("classifier", torch::nn::Linear(torch::nn::LinearOptions(options.texture_dim, classes).bias(false)));
     initialise(*this, seed, InitStream::kHead);
   }
 
   at::Tensor logits(const at::Tensor& images) const {  // V g [B, classes] of images [B, C, H, W]
-    const at::Tensor x = grey_levels(images, options_.levels(), options_.texture_side());
-    const at::Tensor counted = co_occurrences(x, lambda_, theta_, options_.row(), options_.column()).flatten(1);
+    const at::Tensor x = grey_levels(images, options_.levels, options_.texture_side);
+    const at::Tensor counted = co_occurrences(x, lambda_, theta_, options_.row, options_.column).flatten(1);
     const at::Tensor g = at::relu(at::linear(counted, linear_->weight, linear_->bias));
     const at::Tensor length = at::linalg_vector_norm(g, 2, at::IntArrayRef({0}), /*keepdim=*/true).clamp_min(1e-6);
     return at::linear(g / length, classifier_->weight);
@@ -41,8 +41,8 @@ class TextureNetwork final : public torch::nn::Module {
  private:
   // Uniform over the levels, as in the released code.
   at::Tensor thresholds(uint64_t seed, uint16_t which) const {
-    const double half = static_cast<double>(options_.levels()) / 2;
-    const at::Tensor values = at::empty({options_.levels()}, at::kFloat);
+    const double half = static_cast<double>(options_.levels) / 2;
+    const at::Tensor values = at::empty({options_.levels}, at::kFloat);
     RngKey key = {.domain = RngDomain::kInit, .seed = side_seed(seed, "thresholds"), .step = which};
     fill_uniform(values, key, half);
     return values + half;
@@ -81,18 +81,18 @@ void check_hex(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kHex);
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
   const std::string& where = recipe.method.where;
-  if (recipe.train.batch_size() <= classes || !recipe.train.drop_last()) {
+  if (recipe.train.batch_size <= classes || !recipe.train.drop_last) {
     throw usage_error(
         "{}method 'hex' projects {} directions out of each batch, which needs more images than that; write train.batch_size: {} "
         "or more and drop_last: true",
         where, classes, 2 * classes);
   }
-  if (options.row() == 0 && options.column() == 0) {
+  if (options.row == 0 && options.column == 0) {
     throw usage_error("{}method 'hex': row 0 and column 0 compare a pixel with itself; write column: 1", where);
   }
-  if (options.row() < options.texture_side() && options.column() < options.texture_side()) return;
-  throw usage_error("{}method 'hex': an offset of {} rows and {} columns leaves texture_side {}; lower the offset", where, options.row(),
-                    options.column(), options.texture_side());
+  if (options.row < options.texture_side && options.column < options.texture_side) return;
+  throw usage_error("{}method 'hex': an offset of {} rows and {} columns leaves texture_side {}; lower the offset", where, options.row,
+                    options.column, options.texture_side);
 }
 
 }  // namespace
@@ -123,18 +123,6 @@ at::Tensor projected_out(const at::Tensor& all, const at::Tensor& texture) {
   const at::Tensor gram = texture.t().mm(texture);
   const at::Tensor ridge = kRidge * gram.diagonal().mean().clamp_min(kRidge);
   return all - texture.mm(at::linalg_solve(gram + ridge * at::eye(gram.size(0), gram.options()), texture.t().mm(all)));
-}
-
-const OptionTable<HexOptions>& HexOptions::table() {
-  using Self = HexOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("levels", &Self::levels_, Range::closed(2, 256), "number of grey levels of the co-occurrence matrix")
-                                .add("row", &Self::row_, Range::closed(0, 8), "rows between a pixel and its neighbour")
-                                .add("column", &Self::column_, Range::closed(0, 8), "columns between a pixel and its neighbour")
-                                .add("texture_dim", &Self::texture_dim_, Range::closed(1, 4096), "number of texture features")
-                                .add("texture_side", &Self::texture_side_, Range::closed(2, 256),
-                                     "maximum side in pixels of the image that the texture features are computed from");
-  return table;
 }
 
 MethodEntry hex_entry() {

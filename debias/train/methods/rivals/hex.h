@@ -19,14 +19,20 @@
 
 namespace debias {
 
-class HexOptions {
- public:
-  DEBIAS_OPTION(HexOptions, int64_t, levels, 16)
-  DEBIAS_OPTION(HexOptions, int64_t, row, 0)
-  DEBIAS_OPTION(HexOptions, int64_t, column, 1)
-  DEBIAS_OPTION(HexOptions, int64_t, texture_dim, 32)
-  DEBIAS_OPTION(HexOptions, int64_t, texture_side, 28)
-  static const OptionTable<HexOptions>& table();
+struct HexOptions {
+  int64_t levels = 16;
+  int64_t row = 0;
+  int64_t column = 1;
+  int64_t texture_dim = 32;
+  int64_t texture_side = 28;
+  void describe(OptionVisitor& o) {
+    o("levels", levels, Range::closed(2, 256), "number of grey levels of the co-occurrence matrix");
+    o("row", row, Range::closed(0, 8), "rows between a pixel and its neighbour");
+    o("column", column, Range::closed(0, 8), "columns between a pixel and its neighbour");
+    o("texture_dim", texture_dim, Range::closed(1, 4096), "number of texture features");
+    o("texture_side", texture_side, Range::closed(2, 256),
+      "maximum side in pixels of the image that the texture features are computed from");
+  }
 };
 
 // images [B, C, H, W] to x [B, h, w], whole numbers in float32; an image of one value has level 0.

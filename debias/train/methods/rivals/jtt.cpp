@@ -28,7 +28,7 @@ class Jtt final : public ClassificationMethod {
 
  protected:
   Evaluated differentiate(const Batch& batch, int64_t) override {
-    return batch.epoch < options_.identification_epochs() ? identify(batch) : train_weighted(batch);
+    return batch.epoch < options_.identification_epochs ? identify(batch) : train_weighted(batch);
   }
 
   void after_update(const Batch&) override {
@@ -40,7 +40,7 @@ class Jtt final : public ClassificationMethod {
     const SideClassifier& network = side_classifier(kBiasNetwork);
     const at::Tensor features = network.features(batch.images(), parts().forward), logits = network.logits(features);
     const at::Tensor labels = labels_of(batch), losses = cross_entropy_by_sample(logits, labels);
-    if (batch.epoch + 1 == options_.identification_epochs()) note_errors(batch, logits.detach().argmax(1).ne(labels));
+    if (batch.epoch + 1 == options_.identification_epochs) note_errors(batch, logits.detach().argmax(1).ne(labels));
     Evaluated evaluated = evaluate_network(logits, labels, mean_by_sample(losses));
     backward(evaluated, {features, features});
     return evaluated;
@@ -49,7 +49,7 @@ class Jtt final : public ClassificationMethod {
   Evaluated train_weighted(const Batch& batch) {
     const ModelOutput output = forward(model(), batch.images(), parts().forward);
     const at::Tensor labels = labels_of(batch), indices = on_device(batch.indices);
-    const at::Tensor weights = jtt_weights(errors_, options_.upweight()).index_select(0, indices);
+    const at::Tensor weights = jtt_weights(errors_, options_.upweight).index_select(0, indices);
     Evaluated evaluated = evaluate_logits(
         output, batch, [&](const at::Tensor& logits) { return mean_by_sample(cross_entropy_by_sample(logits, labels), weights); });
     evaluated.metrics.push_back(mean_metric(kErrorShare, errors_.index_select(0, indices)));
@@ -73,10 +73,10 @@ void check_jtt(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kJtt, Regularisers::kRejected);
   require_no_frozen_start(recipe, kJtt);
   require_bias_encoder(recipe, kJtt);
-  if (options.identification_epochs() < recipe.train.epochs()) return;
+  if (options.identification_epochs < recipe.train.epochs) return;
   throw usage_error(
       "{}method 'jtt': identification_epochs {} leaves none of the {} epochs of train to train on the errors; raise train.epochs",
-      recipe.method.where, options.identification_epochs(), recipe.train.epochs());
+      recipe.method.where, options.identification_epochs, recipe.train.epochs);
 }
 
 }  // namespace
@@ -84,16 +84,6 @@ void check_jtt(const Recipe& recipe, const SampleTable& dataset) {
 at::Tensor jtt_weights(const at::Tensor& errors, double upweight) {
   const at::Tensor weights = 1 + (upweight - 1) * errors;
   return weights / weights.mean();
-}
-
-const OptionTable<JttOptions>& JttOptions::table() {
-  using Self = JttOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("identification_epochs", &Self::identification_epochs_, Range::at_least(1),
-                                     "number of first epochs, within train.epochs, that train the network whose errors are upweighted")
-                                .add("upweight", &Self::upweight_, Range::at_least(1),
-                                     "weight of a sample that this network misclassifies; all others have weight 1");
-  return table;
 }
 
 MethodEntry jtt_entry() {

@@ -16,11 +16,14 @@
 
 namespace debias {
 
-class JttOptions {
- public:
-  DEBIAS_OPTION(JttOptions, int64_t, identification_epochs, 1)
-  DEBIAS_OPTION(JttOptions, double, upweight, 50)
-  static const OptionTable<JttOptions>& table();
+struct JttOptions {
+  int64_t identification_epochs = 1;
+  double upweight = 50;
+  void describe(OptionVisitor& o) {
+    o("identification_epochs", identification_epochs, Range::at_least(1),
+      "number of first epochs, within train.epochs, that train the network whose errors are upweighted");
+    o("upweight", upweight, Range::at_least(1), "weight of a sample that this network misclassifies; all others have weight 1");
+  }
 };
 
 // u [N] in float32 of errors [N], 1 in E and 0 elsewhere.

@@ -26,13 +26,13 @@ class LearnedMixin final : public ClassificationMethod {
 
  protected:
   Evaluated differentiate(const Batch& batch, int64_t) override {
-    const bool network = options_.bias() == BiasBranch::kNetwork;
-    if (network && batch.epoch < options_.pretrain()) return pretrain(batch);
+    const bool network = options_.bias == BiasBranch::kNetwork;
+    if (network && batch.epoch < options_.pretrain) return pretrain(batch);
     const ModelOutput output = forward(model(), batch.images(), parts().forward);
     const at::Tensor labels = labels_of(batch), log_bias = network ? network_logits(batch) : log_prior_.index_select(0, biases_of(batch));
     const at::Tensor factor = at::softplus(side_linear_of(model(), kMixin).forward(output.features.select(1, 0))).squeeze(1);
     Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
-      return mean_by_sample(learned_mixin_losses(logits, log_bias, factor, labels, options_.entropy()));
+      return mean_by_sample(learned_mixin_losses(logits, log_bias, factor, labels, options_.entropy));
     });
     add_bias_network(evaluated, cross_entropy_by_sample(log_bias, labels).mean(), log_bias, labels);
     evaluated.metrics.push_back(mean_metric(kMixinFactor, factor));
@@ -74,18 +74,18 @@ class LearnedMixin final : public ClassificationMethod {
 void check_learned_mixin(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kLearnedMixinName);
   const auto& options = recipe.method.as<LearnedMixinOptions>();
-  require_bias_branch(recipe, dataset, kLearnedMixinName, options.bias());
-  if (options.bias() == BiasBranch::kLabels) {
-    if (options.pretrain() == LearnedMixinOptions().pretrain()) return;  // a resolved recipe has it
+  require_bias_branch(recipe, dataset, kLearnedMixinName, options.bias);
+  if (options.bias == BiasBranch::kLabels) {
+    if (options.pretrain == LearnedMixinOptions().pretrain) return;  // a resolved recipe has it
     throw usage_error(
         "{}method 'learned_mixin': pretrain is of a biased network, and bias labels are counted; leave it out, or write bias: "
         "network",
         recipe.method.where);
   }
   require_no_frozen_start(recipe, kLearnedMixinName);
-  if (options.pretrain() < recipe.train.epochs()) return;
+  if (options.pretrain < recipe.train.epochs) return;
   throw usage_error("{}method 'learned_mixin' trains the biased network alone for {} epochs, and train.epochs is {}; lower pretrain",
-                    recipe.method.where, options.pretrain(), recipe.train.epochs());
+                    recipe.method.where, options.pretrain, recipe.train.epochs);
 }
 
 at::Tensor log_label_given_bias(const Recipe& recipe, const SampleTable& dataset) {
@@ -102,19 +102,6 @@ at::Tensor learned_mixin_losses(const at::Tensor& logits, const at::Tensor& log_
   return losses - entropy_weight * negative_entropy(scaled);
 }
 
-const OptionTable<LearnedMixinOptions>& LearnedMixinOptions::table() {
-  using Self = LearnedMixinOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("bias", &Self::bias_, "bias-only predictor: counted from bias labels, or a biased network trained first")
-          .add("entropy", &Self::entropy_, Range::at_least(0), "weight of the entropy of the scaled predictor; 0: learned-mixin without +H")
-          .add("pretrain", &Self::pretrain_, Range::at_least(1),
-               "number of first epochs that train only the biased network (bias: network)")
-          .add("train_mixin", &Self::train_mixin_,
-               "false: the layer that gives g keeps its initial weights, as in the comparison of Bahng et al. 2020");
-  return table;
-}
-
 MethodEntry learned_mixin_entry() {
   MethodEntry entry;
   entry.name = kLearnedMixinName;
@@ -128,13 +115,13 @@ MethodEntry learned_mixin_entry() {
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& model) {
     const auto& options = recipe.method.as<LearnedMixinOptions>();
     std::vector<SideNetwork> all;
-    if (options.bias() == BiasBranch::kNetwork) all.push_back(bias_network(recipe, info));
-    all.push_back(side_linear(recipe, kMixin, model.encoder->feature_dim(), 1, options.train_mixin()));
+    if (options.bias == BiasBranch::kNetwork) all.push_back(bias_network(recipe, info));
+    all.push_back(side_linear(recipe, kMixin, model.encoder->feature_dim(), 1, options.train_mixin));
     return all;
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     const auto& options = recipe.method.as<LearnedMixinOptions>();
-    const at::Tensor prior = options.bias() == BiasBranch::kLabels ? log_label_given_bias(recipe, dataset) : at::Tensor();
+    const at::Tensor prior = options.bias == BiasBranch::kLabels ? log_label_given_bias(recipe, dataset) : at::Tensor();
     return std::make_unique<LearnedMixin>(options, prior, std::move(parts));
   };
   return entry;

@@ -24,13 +24,17 @@
 
 namespace debias {
 
-class LearnedMixinOptions {
- public:
-  DEBIAS_OPTION(LearnedMixinOptions, BiasBranch, bias, BiasBranch::kLabels)
-  DEBIAS_OPTION(LearnedMixinOptions, double, entropy, 0.36)
-  DEBIAS_OPTION(LearnedMixinOptions, int64_t, pretrain, 5)
-  DEBIAS_OPTION(LearnedMixinOptions, bool, train_mixin, true)
-  static const OptionTable<LearnedMixinOptions>& table();
+struct LearnedMixinOptions {
+  BiasBranch bias = BiasBranch::kLabels;
+  double entropy = 0.36;
+  int64_t pretrain = 5;
+  bool train_mixin = true;
+  void describe(OptionVisitor& o) {
+    o("bias", bias, "bias-only predictor: counted from bias labels, or a biased network trained first");
+    o("entropy", entropy, Range::at_least(0), "weight of the entropy of the scaled predictor; 0: learned-mixin without +H");
+    o("pretrain", pretrain, Range::at_least(1), "number of first epochs that train only the biased network (bias: network)");
+    o("train_mixin", train_mixin, "false: the layer that gives g keeps its initial weights, as in the comparison of Bahng et al. 2020");
+  }
 };
 
 // logits, log_bias [B, C], factor [B] >= 0, labels int64 [B]: the loss by sample, [B].

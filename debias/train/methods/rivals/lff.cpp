@@ -17,7 +17,7 @@ class Lff final : public ClassificationMethod {
   Lff(const SampleTable& dataset, const LffOptions& options, MethodParts parts)
       : ClassificationMethod(kLff, std::move(parts)),
         options_(options),
-        difficulty_(kLff, dataset, options.momentum(), this->parts().forward.device) {}
+        difficulty_(kLff, dataset, options.momentum, this->parts().forward.device) {}
 
   std::vector<std::pair<std::string, at::Tensor>> state() const override { return difficulty_.state(); }
   void load(const SafetensorsFile& file) override { difficulty_.load(file); }
@@ -35,7 +35,7 @@ class Lff final : public ClassificationMethod {
       weights = difficulty_.weights(indices, biased, losses);
       return mean_by_sample(losses, weights);
     });
-    add_bias_network(evaluated, generalized_cross_entropy_by_sample(bias_logits, labels, options_.q()).mean(), bias_logits, labels);
+    add_bias_network(evaluated, generalized_cross_entropy_by_sample(bias_logits, labels, options_.q).mean(), bias_logits, labels);
     evaluated.metrics.push_back(mean_metric(kRelativeDifficulty, weights));
     backward(evaluated, output, {"bias_logits", bias_logits});
     return evaluated;
@@ -49,16 +49,6 @@ class Lff final : public ClassificationMethod {
 };
 
 }  // namespace
-
-const OptionTable<LffOptions>& LffOptions::table() {
-  using Self = LffOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("q", &Self::q_, Range::open_closed(0, 1),
-                                     "exponent of the biased network's generalized cross-entropy; near 0 it is cross-entropy")
-                                .add("momentum", &Self::momentum_, Range::half_open(0, 1),
-                                     "momentum of the running loss of each sample; 0: only the current loss");
-  return table;
-}
 
 MethodEntry lff_entry() {
   MethodEntry entry;

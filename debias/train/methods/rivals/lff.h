@@ -18,11 +18,13 @@
 
 namespace debias {
 
-class LffOptions {
- public:
-  DEBIAS_OPTION(LffOptions, double, q, 0.7)
-  DEBIAS_OPTION(LffOptions, double, momentum, 0.7)
-  static const OptionTable<LffOptions>& table();
+struct LffOptions {
+  double q = 0.7;
+  double momentum = 0.7;
+  void describe(OptionVisitor& o) {
+    o("q", q, Range::open_closed(0, 1), "exponent of the biased network's generalized cross-entropy; near 0 it is cross-entropy");
+    o("momentum", momentum, Range::half_open(0, 1), "momentum of the running loss of each sample; 0: only the current loss");
+  }
 };
 
 MethodEntry lff_entry();

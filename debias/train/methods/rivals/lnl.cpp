@@ -28,7 +28,7 @@ class Lnl final : public ClassificationMethod {
     const at::Tensor labels = labels_of(batch), biases = biases_of(batch);
     const at::Tensor answer = adversary_of(model()).logits(output.features.select(1, 0), /*fixed=*/true);
     Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
-      return mean_by_sample(cross_entropy_by_sample(logits, labels) + options_.entropy_weight() * negative_entropy(answer));
+      return mean_by_sample(cross_entropy_by_sample(logits, labels) + options_.entropy_weight * negative_entropy(answer));
     });
     const at::Tensor known = answer.detach();
     evaluated.metrics.push_back(mean_metric(kAdversaryLoss, cross_entropy_by_sample(known, biases)));
@@ -45,8 +45,8 @@ class Lnl final : public ClassificationMethod {
  private:
   // Of the encoder as it is now. Without reversal it takes no part in the second update: no moment and no decay of the optimizer moves it.
   at::Tensor features_to_hide_in(const Batch& batch) const {
-    if (options_.reversal() > 0) {
-      return with_reversed_gradient(forward(model(), batch.images(), parts().forward).features.select(1, 0), options_.reversal());
+    if (options_.reversal > 0) {
+      return with_reversed_gradient(forward(model(), batch.images(), parts().forward).features.select(1, 0), options_.reversal);
     }
     const at::NoGradGuard fixed;
     const BufferGuard as_they_were(std::vector<const torch::nn::Module*>{model().encoder.get(), model().head.get()});
@@ -76,16 +76,6 @@ at::Tensor Adversary::logits(const at::Tensor& features, bool fixed) const {
   return through(*last_, hidden_.is_empty() ? features : at::relu(through(*hidden_, features)));
 }
 
-const OptionTable<LnlOptions>& LnlOptions::table() {
-  using Self = LnlOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("entropy_weight", &Self::entropy_weight_, Range::at_least(0), "weight of the negative entropy of the adversary's prediction")
-          .add("reversal", &Self::reversal_, Range::at_least(0), "factor of the adversary's reversed gradient in the encoder")
-          .add("hidden", &Self::hidden_, Range::closed(0, 1 << 16), "units of the adversary's hidden layer; 0: a linear adversary");
-  return table;
-}
-
 MethodEntry lnl_entry() {
   MethodEntry entry;
   entry.name = kLnlName;
@@ -99,7 +89,7 @@ MethodEntry lnl_entry() {
   };
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& model) {
-    const auto module = std::make_shared<Adversary>(model.encoder->feature_dim(), recipe.method.as<LnlOptions>().hidden(),
+    const auto module = std::make_shared<Adversary>(model.encoder->feature_dim(), recipe.method.as<LnlOptions>().hidden,
                                                     static_cast<int64_t>(info.bias_names.size()), side_seed(recipe.seed, kAdversary));
     return std::vector<SideNetwork>{{kAdversary, module}};
   };

@@ -24,12 +24,15 @@
 
 namespace debias {
 
-class LnlOptions {
- public:
-  DEBIAS_OPTION(LnlOptions, double, entropy_weight, 0.01)
-  DEBIAS_OPTION(LnlOptions, double, reversal, 0.1)
-  DEBIAS_OPTION(LnlOptions, int64_t, hidden, 64)
-  static const OptionTable<LnlOptions>& table();
+struct LnlOptions {
+  double entropy_weight = 0.01;
+  double reversal = 0.1;
+  int64_t hidden = 64;
+  void describe(OptionVisitor& o) {
+    o("entropy_weight", entropy_weight, Range::at_least(0), "weight of the negative entropy of the adversary's prediction");
+    o("reversal", reversal, Range::at_least(0), "factor of the adversary's reversed gradient in the encoder");
+    o("hidden", hidden, Range::closed(0, 1 << 16), "units of the adversary's hidden layer; 0: a linear adversary");
+  }
 };
 
 // `rows` themselves, with the gradient times -factor.

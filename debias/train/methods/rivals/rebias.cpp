@@ -22,7 +22,7 @@ class Rebias final : public ClassificationMethod {
   Rebias(const RebiasOptions& options, MethodParts parts)
       : ClassificationMethod(kRebiasName, std::move(parts)),
         options_(options),
-        radii_(at::full({2}, options.radius().value_or(1), at::kDouble)) {}
+        radii_(at::full({2}, options.radius.value_or(1), at::kDouble)) {}
 
   std::vector<std::pair<std::string, at::Tensor>> state() const override { return {{kRadii, radii_}}; }
   void load(const SafetensorsFile& file) override { radii_ = named_tensor(file, kRadii, radii_); }
@@ -40,13 +40,13 @@ class Rebias final : public ClassificationMethod {
       bias_logits = side_classifier(kBiasNetwork).logits(rows);
     }
     next_radii_ = radii_;
-    if (!options_.radius() && batch.number == 0) {
+    if (!options_.radius && batch.number == 0) {
       next_radii_ = at::tensor({median_distance(features), median_distance(of_bias)}, at::kDouble);
     }
     const at::Tensor dependence = hsic(features, of_bias);
     Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
       ObjectiveResult result = mean_by_sample(cross_entropy_by_sample(logits, labels));
-      result.value = result.value + options_.weight() * dependence;
+      result.value = result.value + options_.weight * dependence;
       return result;
     });
     add_bias_network(evaluated, cross_entropy_by_sample(bias_logits, labels).mean(), bias_logits, labels);
@@ -66,7 +66,7 @@ class Rebias final : public ClassificationMethod {
     const SideClassifier& biased = side_classifier(kBiasNetwork);
     const at::Tensor rows = biased.features(batch.images(), parts().forward);
     const at::Tensor loss =
-        cross_entropy_by_sample(biased.logits(rows), labels_of(batch)).mean() - options_.bias_weight() * hsic(features, rows.select(1, 0));
+        cross_entropy_by_sample(biased.logits(rows), labels_of(batch)).mean() - options_.bias_weight * hsic(features, rows.select(1, 0));
     second_update(model(), parts().optimizers, loss, batch, "biased network");
   }
 
@@ -90,9 +90,9 @@ void check_rebias(const Recipe& recipe, const SampleTable& dataset) {
         "kernel: 1}}",
         recipe.method.where);
   }
-  if (recipe.train.batch_size() < kLeastHsicRows) {
+  if (recipe.train.batch_size < kLeastHsicRows) {
     throw usage_error("{}method 'rebias' compares at least {} images with each other, train.batch_size is {}; raise it",
-                      recipe.method.where, kLeastHsicRows, recipe.train.batch_size());
+                      recipe.method.where, kLeastHsicRows, recipe.train.batch_size);
   }
   if (const int64_t last = last_batch_of_epoch(recipe, dataset); last < kLeastHsicRows) {
     throw usage_error(
@@ -103,16 +103,6 @@ void check_rebias(const Recipe& recipe, const SampleTable& dataset) {
 }
 
 }  // namespace
-
-const OptionTable<RebiasOptions>& RebiasOptions::table() {
-  using Self = RebiasOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("weight", &Self::weight_, Range::at_least(0), "weight of HSIC in the classifier's loss")
-          .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of HSIC in the biased network's loss, which maximises it")
-          .add("radius", &Self::radius_, Range::above(0), "sigma of the Gaussian kernels; auto: the median distance, updated every epoch");
-  return table;
-}
 
 MethodEntry rebias_entry() {
   MethodEntry entry;

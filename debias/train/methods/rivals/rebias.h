@@ -17,12 +17,15 @@
 
 namespace debias {
 
-class RebiasOptions {
- public:
-  DEBIAS_OPTION(RebiasOptions, double, weight, 1)
-  DEBIAS_OPTION(RebiasOptions, double, bias_weight, 1)
-  DEBIAS_OPTION(RebiasOptions, Auto<double>, radius, {})
-  static const OptionTable<RebiasOptions>& table();
+struct RebiasOptions {
+  double weight = 1;
+  double bias_weight = 1;
+  Auto<double> radius = {};
+  void describe(OptionVisitor& o) {
+    o("weight", weight, Range::at_least(0), "weight of HSIC in the classifier's loss");
+    o("bias_weight", bias_weight, Range::at_least(0), "weight of HSIC in the biased network's loss, which maximises it");
+    o("radius", radius, Range::above(0), "sigma of the Gaussian kernels; auto: the median distance, updated every epoch");
+  }
 };
 
 MethodEntry rebias_entry();

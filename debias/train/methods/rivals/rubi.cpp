@@ -23,7 +23,7 @@ class Rubi final : public ClassificationMethod {
   Evaluated differentiate(const Batch& batch, int64_t) override {
     const ModelOutput output = forward(model(), batch.images(), parts().forward);
     const at::Tensor labels = labels_of(batch);
-    const bool network = options_.bias() == BiasBranch::kNetwork;
+    const bool network = options_.bias == BiasBranch::kNetwork;
     at::Tensor known, bias_logits;
     if (network) {
       const SideClassifier& biased = side_classifier(kBiasNetwork);
@@ -36,7 +36,7 @@ class Rubi final : public ClassificationMethod {
     const at::Tensor gate = side_linear_of(model(), kGate).forward(known);
     Evaluated evaluated =
         evaluate_logits(output, batch, [&](const at::Tensor& logits) { return mean_by_sample(rubi_losses(logits, gate, labels)); });
-    const at::Tensor of_branch = options_.branch_weight() * cross_entropy_by_sample(gate, labels).mean();
+    const at::Tensor of_branch = options_.branch_weight * cross_entropy_by_sample(gate, labels).mean();
     if (network) {
       evaluated.add(of_branch);
       add_bias_network(evaluated, cross_entropy_by_sample(bias_logits, labels).mean(), bias_logits, labels);
@@ -58,16 +58,6 @@ at::Tensor rubi_losses(const at::Tensor& logits, const at::Tensor& gate, const a
   return cross_entropy_by_sample(logits * gate.sigmoid(), labels);
 }
 
-const OptionTable<RubiOptions>& RubiOptions::table() {
-  using Self = RubiOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("bias", &Self::bias_, "input of the gate: bias labels, or the output of a biased network trained alongside")
-          .add("branch_weight", &Self::branch_weight_, Range::at_least(0), "weight of the gate's own cross-entropy")
-          .add("train_gate", &Self::train_gate_, "false: the gate keeps its initial weights, as in the comparison of Bahng et al. 2020");
-  return table;
-}
-
 MethodEntry rubi_entry() {
   MethodEntry entry;
   entry.name = kRubiName;
@@ -77,17 +67,17 @@ MethodEntry rubi_entry() {
   entry.metrics = bias_network_metrics();
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kRubiName);
-    require_bias_branch(recipe, dataset, kRubiName, recipe.method.as<RubiOptions>().bias());
+    require_bias_branch(recipe, dataset, kRubiName, recipe.method.as<RubiOptions>().bias);
   };
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model&) {
     const auto& options = recipe.method.as<RubiOptions>();
     const auto classes = static_cast<int64_t>(info.class_names.size());
-    if (options.bias() == BiasBranch::kLabels) {
-      return std::vector{side_linear(recipe, kGate, static_cast<int64_t>(info.bias_names.size()), classes, options.train_gate())};
+    if (options.bias == BiasBranch::kLabels) {
+      return std::vector{side_linear(recipe, kGate, static_cast<int64_t>(info.bias_names.size()), classes, options.train_gate)};
     }
     const SideNetwork biased = bias_network(recipe, info);
-    return std::vector{biased, side_linear(recipe, kGate, biased.encoder->feature_dim(), classes, options.train_gate())};
+    return std::vector{biased, side_linear(recipe, kGate, biased.encoder->feature_dim(), classes, options.train_gate)};
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Rubi>(dataset, recipe.method.as<RubiOptions>(), std::move(parts));

@@ -21,12 +21,15 @@
 
 namespace debias {
 
-class RubiOptions {
- public:
-  DEBIAS_OPTION(RubiOptions, BiasBranch, bias, BiasBranch::kLabels)
-  DEBIAS_OPTION(RubiOptions, double, branch_weight, 1)
-  DEBIAS_OPTION(RubiOptions, bool, train_gate, true)
-  static const OptionTable<RubiOptions>& table();
+struct RubiOptions {
+  BiasBranch bias = BiasBranch::kLabels;
+  double branch_weight = 1;
+  bool train_gate = true;
+  void describe(OptionVisitor& o) {
+    o("bias", bias, "input of the gate: bias labels, or the output of a biased network trained alongside");
+    o("branch_weight", branch_weight, Range::at_least(0), "weight of the gate's own cross-entropy");
+    o("train_gate", train_gate, "false: the gate keeps its initial weights, as in the comparison of Bahng et al. 2020");
+  }
 };
 
 // logits, gate [B, C], labels int64 [B]: the cross-entropy of the masked logits by sample, [B].
