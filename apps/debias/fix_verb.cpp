@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "apps/debias/described_options.h"
 #include "apps/debias/fail_if.h"
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
@@ -26,26 +27,20 @@ namespace fs = std::filesystem;
 struct FixArguments {
   TableArguments table;
   RunToEmbed run;
-  std::string out, apply, method = "auto";
+  FixOptions options;
+  std::string out, apply;
   std::optional<Condition> fail_if;
   std::vector<std::string> of_fit;  // names of given options that --apply has no use for
-  double keep = FixOptions().keep;
-  int64_t seed = FixOptions().seed, threads = 0;
+  int64_t threads = 0;
   bool json = false;
 };
-
-FixOptions options_of(const FixArguments& arguments) {
-  Config words = Config::map({{"method", Config::string(arguments.method)}});
-  words.set("keep", Config::number(arguments.keep));
-  words.set("seed", Config::integer(arguments.seed));
-  return options_from<FixOptions>(words, "fix");
-}
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-int fix_table(const FixArguments& arguments, const FixOptions& options) {
+int fix_table(const FixArguments& arguments) {
+  const FixOptions& options = arguments.options;
   const auto progress = terminal_progress();
   const auto log = terminal_log();
   refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors, arguments.table.csv});
@@ -101,7 +96,7 @@ int apply_fixed(const FixArguments& arguments) {
 }
 
 int run_fix(const FixArguments& arguments) {
-  const FixOptions options = options_of(arguments);
+  check_options(arguments.options, "fix");
   use_threads(arguments.threads > 0 ? std::optional(arguments.threads) : std::nullopt);
   if (!arguments.apply.empty()) {
     if (!arguments.run.path.empty()) throw usage_error("fix: --apply takes --embeddings, not a run");
@@ -114,13 +109,7 @@ int run_fix(const FixArguments& arguments) {
   if (arguments.run.path.empty() != arguments.table.given()) {
     throw usage_error("fix: pass exactly one of RUN or --embeddings");
   }
-  return fix_table(arguments, options);
-}
-
-std::string method_names() {
-  std::string names;
-  for (const auto& [name, method] : EnumNames<FixMethod>::values) names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
+  return fix_table(arguments);
 }
 
 }  // namespace
@@ -134,10 +123,11 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   std::erase_if(of_fit, [](const CLI::Option* option) { return option->get_name() == "--key"; });
   verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")
       ->required();
-  of_fit.push_back(verb->add_option("--method", arguments->method, method_names()));
-  of_fit.push_back(verb->add_option("--keep", arguments->keep,
-                                    "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)"));
-  of_fit.push_back(verb->add_option("--seed", arguments->seed, "seed of the folds (1)"));
+  const OptionVisitor options = described(arguments->options);
+  const std::string methods = fmt::format("{}", fmt::join(options.find("method")->type->choices, ", "));
+  of_fit.push_back(add_described(*verb, options, "method", "fix", methods));
+  of_fit.push_back(add_described(*verb, options, "keep", "fix"));
+  of_fit.push_back(add_described(*verb, options, "seed", "fix"));
   verb->add_option("--apply", arguments->apply, "apply the layer in this folder to --embeddings; --out is the corrected array")
       ->option_text("DIR");
   of_fit.push_back(verb->add_option("--root", arguments->run.root, "folder where the run's data are now"));
