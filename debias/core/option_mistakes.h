@@ -18,13 +18,7 @@ Options read_options(const Config& node, const std::string& what, const std::vec
   Options tried{};
   for (const auto& [key, value] : node.entries()) {
     if (key == "variant" || std::ranges::find(others, key) != others.end()) continue;
-    mistakes.collect([&, &key = key, &value = value] {
-      if constexpr (HasOptionTable<Options>) {
-        Options::table().assign(tried, key, value, what, others);
-      } else {
-        described(tried).assign(key, value, what, others);
-      }
-    });
+    mistakes.collect([&, &key = key, &value = value] { described(tried).assign(key, value, what, others); });
   }
   mistakes.throw_if_any();
   return options_from<Options>(node, what, others);

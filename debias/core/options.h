@@ -36,15 +36,6 @@
 
 namespace debias {
 
-// The older form: a class with setters and one OptionTable. Only losses have it.
-#define DEBIAS_OPTION(Self, Type, name, ...)   \
-  Self& name(Type value) {                     \
-    name##_ = std::move(value);                \
-    return *this;                              \
-  }                                            \
-  const Type& name() const { return name##_; } \
-  Type name##_ = __VA_ARGS__;
-
 // A value or the word `auto`.
 template <class T>
 struct Auto : std::optional<T> {
@@ -331,246 +322,43 @@ OptionVisitor described(Options& options) {
   return visitor;
 }
 
-template <class T>
-class OptionTable {
- public:
-  template <class F>
-  OptionTable& add(std::string name, F T::*field, std::string help) {
-    return add(std::move(name), field, Range::any(), std::move(help));
-  }
-
-  template <class F>
-  OptionTable& add(std::string name, F T::*field, Range range, std::string help) {
-    using options_detail::Field;
-    Entry entry;
-    entry.spec.name = name;
-    entry.spec.type = Field<F>::type();
-    entry.spec.default_value = Field<F>::emit(T{}.*field);
-    entry.spec.range = range.text();
-    if constexpr (std::is_enum_v<F>) entry.spec.choices = Field<F>::choices();
-    entry.spec.help = std::move(help);
-    entry.parse = [field, range](T& target, const Config& value, const std::string& what) {
-      target.*field = Field<F>::parse(value, range, what);
-    };
-    entry.emit = [field](const T& source) { return Field<F>::emit(source.*field); };
-    entries_.push_back(std::move(entry));
-    return *this;
-  }
-
-  // An option whose default follows from other options: get(options) is the current value, set(options, value) takes one that is given.
-  template <class F, class Get, class Set>
-  OptionTable& add_dependent(std::string name, Get get, Set set, std::string help) {
-    using options_detail::Field;
-    Entry entry;
-    entry.spec.name = std::move(name);
-    entry.spec.type = Field<F>::type();
-    entry.spec.default_value = Field<F>::emit(get(T{}));
-    if constexpr (std::is_enum_v<F>) entry.spec.choices = Field<F>::choices();
-    entry.spec.help = std::move(help);
-    entry.parse = [set](T& target, const Config& value, const std::string& what) {
-      set(target, Field<F>::parse(value, Range::any(), what));
-    };
-    entry.emit = [get](const T& source) { return Field<F>::emit(get(source)); };
-    entries_.push_back(std::move(entry));
-    return *this;
-  }
-
-  // All options of another table, for a struct that derives from that table's struct.
-  template <class Base>
-  OptionTable& include(const OptionTable<Base>& base) {
-    static_assert(std::is_base_of_v<Base, T>);
-    for (const auto& from : base.entries()) {
-      Entry entry;
-      entry.spec = from.spec;
-      const Config own_default = from.emit(T{});
-      entry.spec.default_value = own_default;
-      entry.parse = [parse = from.parse](T& target, const Config& value, const std::string& what) { parse(target, value, what); };
-      entry.emit = [emit = from.emit](const T& source) { return emit(source); };
-      entries_.push_back(std::move(entry));
-    }
-    return *this;
-  }
-
-  // The value an option takes under `variant: NAME` (stable: the defaults).
-  OptionTable& variant(const std::string& variant_name, const std::string& option, const std::string& value) {
-    entry(option).spec.variants[variant_name] = Config::scalar(value);
-    return *this;
-  }
-
-  // A check across options, called after each read; it throws a usage error. `prefix` is "FILE:LINE: " or empty.
-  OptionTable& check(std::function<void(const T&, const std::string& prefix_and_what)> function) {
-    checks_.push_back({"", std::move(function)});
-    return *this;
-  }
-
-  // A check of one option; `prefix` names the line of that option.
-  OptionTable& check(std::string option, std::function<void(const T&, const std::string& prefix_and_what)> function) {
-    checks_.push_back({std::move(option), std::move(function)});
-    return *this;
-  }
-
-  // The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
-  // caller. A key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. What the node does not give stays as in
-  // `result`: at its default.
-  T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}, T result = T{}) const {
-    if (!node.is_null() && !node.is_map()) {
-      throw usage_error("{}{}: expected options as a map, found {}", node.prefix(), what, options_detail::shown(node));
-    }
-    const bool has_variants = with_variants_;
-    if (const Config* variant_node = has_variants ? node.find("variant") : nullptr) apply_variant(result, *variant_node, what);
-    for (const auto& [key, value] : node.entries()) {
-      if (has_variants && key == "variant") continue;
-      bool other = false;
-      for (const auto& name : others) other = other || name == key;
-      if (other) continue;
-      assign(result, key, value, what, others);
-    }
-    for (const auto& check : checks_) {
-      const Config* own = check.option.empty() ? nullptr : node.find(check.option);
-      check.function(result, (own ? *own : node).prefix() + what);
-    }
-    return result;
-  }
-
-  // Sets one option; `others` only widen the list of names that a message suggests.
-  void assign(T& target, const std::string& key, const Config& value, const std::string& what,
-              const std::vector<std::string>& others = {}) const {
-    for (const auto& candidate : entries_) {
-      if (candidate.spec.name == key) return candidate.parse(target, value, what + ": " + key);
-    }
-    std::vector<std::string> known = names();
-    known.insert(known.end(), others.begin(), others.end());
-    if (with_variants_) known.push_back("variant");
-    throw usage_error("{}{}: unknown option '{}'{}", value.prefix(), what, key, suggestion(key, known));
-  }
-
-  void verify(const T& value, const std::string& what) const {  // ranges and cross checks of a struct made in code
-    T copy{};
-    for (const auto& candidate : entries_) candidate.parse(copy, candidate.emit(value), what + ": " + candidate.spec.name);
-    for (const auto& check : checks_) check.function(value, what);
-  }
-
-  Config write(const T& value) const {
-    Config node = Config::map();
-    for (const auto& candidate : entries_) node.set(candidate.spec.name, candidate.emit(value));
-    return node;
-  }
-
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (const auto& candidate : entries_) result.push_back(candidate.spec.name);
-    return result;
-  }
-
-  std::vector<OptionSpec> specs() const {
-    std::vector<OptionSpec> result;
-    for (const auto& candidate : entries_) result.push_back(candidate.spec);
-    return result;
-  }
-
-  OptionTable& with_variants() {  // accept the key `variant` even where no option differs
-    with_variants_ = true;
-    return *this;
-  }
-
-  struct Entry {
-    OptionSpec spec;
-    std::function<void(T&, const Config&, const std::string&)> parse;
-    std::function<Config(const T&)> emit;
-  };
-  const std::vector<Entry>& entries() const { return entries_; }
-
- private:
-  Entry& entry(const std::string& name) {
-    for (auto& candidate : entries_) {
-      if (candidate.spec.name == name) return candidate;
-    }
-    throw std::logic_error("option table has no option " + name);
-  }
-
-  void apply_variant(T& target, const Config& variant_node, const std::string& what) const {
-    const std::string name = variant_key(variant_node.is_scalar() ? variant_node.text() : "");
-    if (name != "stable" && name != "paper" && name != "authors") {
-      throw usage_error("{}{}: variant: unknown value '{}'{}", variant_node.prefix(), what, name,
-                        suggestion(name, {"stable", "paper", "authors", "default", "original_code"}));
-    }
-    for (const auto& candidate : entries_) {
-      const auto found = candidate.spec.variants.find(name);
-      if (found != candidate.spec.variants.end()) candidate.parse(target, found->second, what + ": " + candidate.spec.name);
-    }
-  }
-
-  std::vector<Entry> entries_;
-  struct Check {
-    std::string option;  // empty: across options
-    std::function<void(const T&, const std::string&)> function;
-  };
-  std::vector<Check> checks_;
-  bool with_variants_ = false;
-};
-
 // Of an entry that has none.
 struct NoOptions {
   void describe(OptionVisitor&) {}
-};
-
-template <class Options>
-concept HasOptionTable = requires {
-  Options::table();
 };
 
 // The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the caller. A
 // key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. What the map does not give stays as in `result`.
 template <class Options>
 Options options_from(const Config& section, const std::string& what, const std::vector<std::string>& others = {}, Options result = {}) {
-  if constexpr (HasOptionTable<Options>) {
-    return Options::table().read(section, what, others, std::move(result));
-  } else {
-    described(result).read(section, what, others);
-    return result;
-  }
+  described(result).read(section, what, others);
+  return result;
 }
 
 // Every option written out; reads as the same struct.
 template <class Options>
 Config config_of(Options options) {
-  if constexpr (HasOptionTable<Options>) {
-    return Options::table().write(options);
-  } else {
-    return described(options).write();
-  }
+  return described(options).write();
 }
 
 template <class Options>
 std::vector<OptionSpec> option_specs() {
-  if constexpr (HasOptionTable<Options>) {
-    return Options::table().specs();
-  } else {
-    Options defaults{};
-    return described(defaults).specs();
-  }
+  Options defaults{};
+  return described(defaults).specs();
 }
 
 template <class Options>
 std::vector<std::string> option_names() {
-  if constexpr (HasOptionTable<Options>) {
-    return Options::table().names();
-  } else {
-    Options defaults{};
-    return described(defaults).names();
-  }
+  Options defaults{};
+  return described(defaults).names();
 }
 
 // Ranges and checks of a struct made in code. Usage errors.
 template <class Options>
 void check_options(Options options, const std::string& what) {
-  if constexpr (HasOptionTable<Options>) {
-    Options::table().verify(options, what);
-  } else {
-    Options scratch = options;
-    described(scratch).check_ranges(what);
-    described(options).run_checks(Config(), what);
-  }
+  Options scratch = options;
+  described(scratch).check_ranges(what);
+  described(options).run_checks(Config(), what);
 }
 
 }  // namespace debias

@@ -1,15 +1,13 @@
 // How an objective for two views uses more than two.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/losses/anchor_losses.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/two_view.h"
@@ -22,11 +20,7 @@ namespace debias {
 // With two views both are the two-view loss.
 enum class Aggregation { kGrouping, kPairs };
 
-template <>
-struct EnumNames<Aggregation> {
-  static constexpr std::array<std::pair<std::string_view, Aggregation>, 2> values = {
-      {{"grouping", Aggregation::kGrouping}, {"pairs", Aggregation::kPairs}}};
-};
+constexpr auto enum_words(Aggregation) { return named("grouping", "pairs"); }
 
 // The sums over pairs of views that an aggregation needs, or over all rows against keys. They are formed once, for any number of losses.
 class AggregatedViews {

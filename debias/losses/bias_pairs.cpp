@@ -24,16 +24,16 @@ at::Tensor aligned_groups(const PairKeys& keys) {
 
 }  // namespace
 
-const OptionTable<BiasConOptions>& BiasConOptions::table() {
-  static const auto table = table_with_temperatures<BiasConOptions>().with_variants();
-  return table;
+void BiasConOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o.with_variants();
 }
 
 ObjectiveResult BiasConOptions::loss(const ObjectiveInput& input) const {
   refuse_keys(input, kName);
   require_labels(input, kName, "the choice of positives");
   if (!input.bias.defined()) throw usage_error("{}: needs bias labels, one for each sample; none were given", kName);
-  const ClassRows rows = class_rows(input, temperature(), kName);
+  const ClassRows rows = class_rows(input, temperature, kName);
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
   Rows same_class = rows.pairs;
   same_class.anchors = rows.pairs.anchors.to(at::kDouble);
@@ -83,9 +83,9 @@ WeightedPositives weighted_positives(const at::Tensor& z, const at::Tensor& labe
 
 }  // namespace
 
-const OptionTable<SoftConOptions>& SoftConOptions::table() {
-  static const auto table = table_with_temperatures<SoftConOptions>().with_variants();
-  return table;
+void SoftConOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o.with_variants();
 }
 
 ObjectiveResult SoftConOptions::loss(const ObjectiveInput& input) const {
@@ -94,13 +94,13 @@ ObjectiveResult SoftConOptions::loss(const ObjectiveInput& input) const {
   if (!input.weights.defined()) {
     throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kName);
   }
-  const ClassRows rows = class_rows(input, temperature(), kName);
+  const ClassRows rows = class_rows(input, temperature, kName);
   const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
   const WeightedPositives positives = weighted_positives(input.z, label, unit_bias_features(input, kName));
 
   const int64_t views = input.z.size(1);
   const at::Tensor used = positives.weight.gt(0), directions = positives.sum / positives.weight.where(used, 1).unsqueeze(1);
-  const at::Tensor mean = (rows.pairs.flat() * directions.repeat({views, 1})).sum(1) / temperature();
+  const at::Tensor mean = (rows.pairs.flat() * directions.repeat({views, 1})).sum(1) / temperature;
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
   const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat({views}), 0);
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);

@@ -22,12 +22,11 @@ namespace debias {
 //
 // Source: Hong and Yang 2021, the bias-contrastive loss. Their code adds 1e-9 inside the log, in units of the row's largest e^s. This has
 // no effect unless every other row has a cosine below 1 + t log 1e-9 (-0.45 at t = 0.07), so there is no option for it.
-class BiasConOptions {
- public:
+struct BiasConOptions {
   static constexpr char kName[] = "biascon";
-  DEBIAS_OPTION(BiasConOptions, double, temperature, 0.07)
-  DEBIAS_OPTION(BiasConOptions, std::optional<double>, base_temperature, std::nullopt)
-  static const OptionTable<BiasConOptions>& table();
+  double temperature = 0.07;
+  std::optional<double> base_temperature = std::nullopt;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -53,12 +52,11 @@ inline ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, co
 //
 // Source: Hong and Yang 2021, the soft bias-contrastive loss. Their code adds 1e-9 inside the log in units of the row's largest e^s, and
 // treats a zero row of g as dissimilar to every row.
-class SoftConOptions {
- public:
+struct SoftConOptions {
   static constexpr char kName[] = "softcon";
-  DEBIAS_OPTION(SoftConOptions, double, temperature, 0.07)
-  DEBIAS_OPTION(SoftConOptions, std::optional<double>, base_temperature, std::nullopt)
-  static const OptionTable<SoftConOptions>& table();
+  double temperature = 0.07;
+  std::optional<double> base_temperature = std::nullopt;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

@@ -7,12 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/pair_keys.h"
 #include "debias/pairs/pair_sums.h"
@@ -33,10 +30,6 @@ ClassRows class_rows(const ObjectiveInput& input, double temperature, const char
 // Reduction of an anchor's terms, one for each positive.
 enum class OverPositives { kMean, kSum };
 
-template <>
-struct EnumNames<OverPositives> {
-  static constexpr std::array<std::pair<std::string_view, OverPositives>, 2> values = {
-      {{"mean", OverPositives::kMean}, {"sum", OverPositives::kSum}}};
-};
+constexpr auto enum_words(OverPositives) { return named("mean", "sum"); }
 
 }  // namespace debias

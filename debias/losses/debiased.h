@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "debias/core/options.h"
 #include "debias/losses/aggregation.h"
@@ -27,11 +25,7 @@ namespace debias {
 // estimates a mean of e^s and can fall below the smallest possible value of that mean; Clamp sets what then happens to the anchor.
 enum class Clamp { kFloor, kFallback, kPositive, kNone };
 
-template <>
-struct EnumNames<Clamp> {
-  static constexpr std::array<std::pair<std::string_view, Clamp>, 4> values = {
-      {{"floor", Clamp::kFloor}, {"fallback", Clamp::kFallback}, {"positive", Clamp::kPositive}, {"none", Clamp::kNone}}};
-};
+constexpr auto enum_words(Clamp) { return named("floor", "fallback", "positive", "none"); }
 
 struct NegativesEstimate {
   at::Tensor log_sum;        // [rows] log S; kLogOfNothing (two_view.h) for an empty sum
@@ -75,17 +69,16 @@ AnchorLosses estimate_losses(const NegativesEstimate& estimate);
 // Source: Chuang et al. 2020, eqs. 7 and 8 (Q = N). Differences from their code: it has M = 1 and `floor` only; it sums raw exponentials,
 // where sums here stay in log space. Both divide cosines by t once; the text's sphere of radius 1/t would give the floor e^{-1/t^2}. Small
 // temperatures need `fallback` (t = 0.07 with CMC on ImageNet-100).
-class DebiasedNegativesOptions {
- public:
+struct DebiasedNegativesOptions {
   static constexpr char kName[] = "debiased_negatives";
   static constexpr std::array kScoreForms = {ScoreForm::kDraws, ScoreForm::kNeighbours};
-  DEBIAS_OPTION(DebiasedNegativesOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(DebiasedNegativesOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(DebiasedNegativesOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(DebiasedNegativesOptions, Clamp, clamp, Clamp::kFloor)
-  DEBIAS_OPTION(DebiasedNegativesOptions, Aggregation, aggregation, Aggregation::kGrouping)
-  DEBIAS_OPTION(DebiasedNegativesOptions, bool, drop_false_negatives, false)
-  static const OptionTable<DebiasedNegativesOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  double tau_plus = 0.1;
+  Clamp clamp = Clamp::kFloor;
+  Aggregation aggregation = Aggregation::kGrouping;
+  bool drop_false_negatives = false;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
   ObjectiveResult on_scores(const Scores& scores) const;
@@ -138,29 +131,20 @@ inline ObjectiveResult debiased_negatives(const at::Tensor& z, const DebiasedNeg
 enum class PositiveForm { kEq12, kSum, kFinal };
 enum class Guard { kFloor, kFallback, kNone };
 
-template <>
-struct EnumNames<PositiveForm> {
-  static constexpr std::array<std::pair<std::string_view, PositiveForm>, 3> values = {
-      {{"eq12", PositiveForm::kEq12}, {"sum", PositiveForm::kSum}, {"final", PositiveForm::kFinal}}};
-};
+constexpr auto enum_words(PositiveForm) { return named("eq12", "sum", "final"); }
 
-template <>
-struct EnumNames<Guard> {
-  static constexpr std::array<std::pair<std::string_view, Guard>, 3> values = {
-      {{"floor", Guard::kFloor}, {"fallback", Guard::kFallback}, {"none", Guard::kNone}}};
-};
+constexpr auto enum_words(Guard) { return named("floor", "fallback", "none"); }
 
-class DebiasedPositivesOptions {
- public:
+struct DebiasedPositivesOptions {
   static constexpr char kName[] = "debiased_positives";
-  DEBIAS_OPTION(DebiasedPositivesOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(DebiasedPositivesOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(DebiasedPositivesOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(DebiasedPositivesOptions, PositiveForm, form, PositiveForm::kEq12)
-  DEBIAS_OPTION(DebiasedPositivesOptions, Guard, guard, Guard::kFloor)
-  DEBIAS_OPTION(DebiasedPositivesOptions, Aggregation, aggregation, Aggregation::kGrouping)
-  DEBIAS_OPTION(DebiasedPositivesOptions, bool, drop_false_negatives, false)
-  static const OptionTable<DebiasedPositivesOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  double tau_plus = 0.1;
+  PositiveForm form = PositiveForm::kEq12;
+  Guard guard = Guard::kFloor;
+  Aggregation aggregation = Aggregation::kGrouping;
+  bool drop_false_negatives = false;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -190,19 +174,18 @@ inline ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPos
 // Errors: usage error for V < 2, options out of range and missing labels; data error for shapes, dtypes, labels and sample keys.
 //
 // Source: the released code of "Mitigating Biases in Contrastive Learning"; the paper does not have this combination.
-class CombinedDebiasedOptions {
- public:
+struct CombinedDebiasedOptions {
   static constexpr char kName[] = "combined_debiased";
-  DEBIAS_OPTION(CombinedDebiasedOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(CombinedDebiasedOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(CombinedDebiasedOptions, double, mix, 0.5)
-  DEBIAS_OPTION(CombinedDebiasedOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(CombinedDebiasedOptions, Clamp, clamp, Clamp::kFloor)
-  DEBIAS_OPTION(CombinedDebiasedOptions, PositiveForm, form, PositiveForm::kEq12)
-  DEBIAS_OPTION(CombinedDebiasedOptions, Guard, guard, Guard::kFloor)
-  DEBIAS_OPTION(CombinedDebiasedOptions, Aggregation, aggregation, Aggregation::kGrouping)
-  DEBIAS_OPTION(CombinedDebiasedOptions, bool, drop_false_negatives, false)
-  static const OptionTable<CombinedDebiasedOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  double mix = 0.5;
+  double tau_plus = 0.1;
+  Clamp clamp = Clamp::kFloor;
+  PositiveForm form = PositiveForm::kEq12;
+  Guard guard = Guard::kFloor;
+  Aggregation aggregation = Aggregation::kGrouping;
+  bool drop_false_negatives = false;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 

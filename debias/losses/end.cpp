@@ -79,10 +79,10 @@ class DensePairs {
 template <class Pairs>
 ObjectiveResult evaluated(const KeyedRows& rows, const EndOptions& options) {
   const Pairs pairs(rows);
-  const PairTotal bias = pairs.one_bias(), label = pairs.one_label(options.full_pairs());
+  const PairTotal bias = pairs.one_bias(), label = pairs.one_label(options.full_pairs);
   ObjectiveResult result;
-  result.value = bias.sum.abs().sum() * (bias.count > 0 ? options.alpha() / bias.count : 0);
-  if (label.count > 0) result.value = result.value + options.beta() * (0.5 - label.sum / (2 * label.count));
+  result.value = bias.sum.abs().sum() * (bias.count > 0 ? options.alpha / bias.count : 0);
+  if (label.count > 0) result.value = result.value + options.beta * (0.5 - label.sum / (2 * label.count));
   result.value = result.value.to(rows.z.scalar_type());
   result.clamped = (bias.count == 0) + (label.count == 0);
   result.clampable = 2;
@@ -90,18 +90,6 @@ ObjectiveResult evaluated(const KeyedRows& rows, const EndOptions& options) {
 }
 
 }  // namespace
-
-const OptionTable<EndOptions>& EndOptions::table() {
-  using Self = EndOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("alpha", &Self::alpha_, Range::at_least(0), "weight of R_perp, which spreads embeddings of one bias label")
-          .add("beta", &Self::beta_, Range::at_least(0), "weight of R_par, which gathers embeddings of one class across bias labels")
-          .add("full_pairs", &Self::full_pairs_, "use all pairs of R_par, not only those whose later embedding has the smaller bias label")
-          .with_variants()
-          .variant("paper", "full_pairs", "true");
-  return table;
-}
 
 ObjectiveResult EndOptions::loss(const ObjectiveInput& input) const {
   const KeyedRows all = keyed_rows(input, kName);

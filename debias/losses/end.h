@@ -25,13 +25,18 @@
 
 namespace debias {
 
-class EndOptions {
- public:
+struct EndOptions {
   static constexpr char kName[] = "end";
-  DEBIAS_OPTION(EndOptions, double, alpha, 0.1)
-  DEBIAS_OPTION(EndOptions, double, beta, 0.1)
-  DEBIAS_OPTION(EndOptions, bool, full_pairs, false)
-  static const OptionTable<EndOptions>& table();
+  double alpha = 0.1;
+  double beta = 0.1;
+  bool full_pairs = false;
+  void describe(OptionVisitor& o) {
+    o("alpha", alpha, Range::at_least(0), "weight of R_perp, which spreads embeddings of one bias label");
+    o("beta", beta, Range::at_least(0), "weight of R_par, which gathers embeddings of one class across bias labels");
+    o("full_pairs", full_pairs, "use all pairs of R_par, not only those whose later embedding has the smaller bias label");
+    o.with_variants();
+    o.variant("paper", "full_pairs", "true");
+  }
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

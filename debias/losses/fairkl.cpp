@@ -193,13 +193,13 @@ struct Comparison {
 
 class Comparer {
  public:
-  Comparer(const FairKlOptions& options, bool weighted) : options_(options), mode_(options.mode()) {
-    zero_ = options.empty() == FairKlEmpty::kZero || (options.empty() == FairKlEmpty::kAuto && mode_ == FairKlMode::kAuthors);
-    const bool two = options.pooling() == FairKlPooling::kAnchor && mode_ != FairKlMode::kMean && !zero_;
+  Comparer(const FairKlOptions& options, bool weighted) : options_(options), mode_(options.chosen_mode()) {
+    zero_ = options.empty == FairKlEmpty::kZero || (options.empty == FairKlEmpty::kAuto && mode_ == FairKlMode::kAuthors);
+    const bool two = options.pooling == FairKlPooling::kAnchor && mode_ != FairKlMode::kMean && !zero_;
     least_ = weighted ? kLeastWeight : two ? 2 : 1;
     // The floor is one of variances of d, the moments are those of c; ln d is compared as it is.
     const double unit = mode_ == FairKlMode::kLogNormal ? 1 : kDistanceSquared;
-    floor_ = std::max(options.variance_floor(), kLeastVariance) / unit;
+    floor_ = std::max(options.variance_floor, kLeastVariance) / unit;
     empty_mean_ = mode_ == FairKlMode::kLogNormal ? std::log(2 + kDistanceOffset) : 0;
   }
 
@@ -238,12 +238,12 @@ class Comparer {
       case FairKlMode::kMean:
         return kDistanceSquared * means;
       case FairKlMode::kStats:
-        return kDistanceSquared * (means + options_.kld() * (deviation(a.variance) - deviation(c.variance)).square());
+        return kDistanceSquared * (means + options_.kld * (deviation(a.variance) - deviation(c.variance)).square());
       case FairKlMode::kAuthors:
         break;
     }
     const at::Tensor deviations = deviation(a.zero_filled) - deviation(c.zero_filled);
-    return means + options_.kld() * deviations.square() + (positive ? -c.mean : a.mean);
+    return means + options_.kld * deviations.square() + (positive ? -c.mean : a.mean);
   }
 
   FairKlOptions options_;
@@ -280,7 +280,7 @@ at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
 
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
   refuse_blocked(input, FairKlOptions::kName);
-  if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
+  if (input.engine != Engine::kFused || (!weighted && options.chosen_mode() != FairKlMode::kLogNormal)) return;
   throw usage_error("{}: {} needs every pair, but the fused backend sums over groups; give engine dense or auto", FairKlOptions::kName,
                     weighted ? "a continuous bias" : "mode lognormal");
 }
@@ -294,37 +294,29 @@ bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const RowGrou
 
 }  // namespace
 
-const OptionTable<FairKlOptions>& FairKlOptions::table() {
-  using Self = FairKlOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add_dependent<FairKlMode>(
-              "mode", [](const Self& options) { return options.mode(); }, [](Self& options, FairKlMode mode) { options.mode(mode); },
+void FairKlOptions::describe(OptionVisitor& o) {
+  o.dependent("mode", mode, chosen_mode(),
               "comparison of two sets of pairs (default with pooling anchor: mean); kl is the paper's and trained worse than no "
-              "regulariser")
-          .add("kld", &Self::kld_, Range::at_least(0), "weight of the deviations in modes stats and authors")
-          .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
-          .add("empty", &Self::empty_,
-               "handling of an empty set: skip its sign (positive or negative pairs), or give the set a mean cosine of 0")
-          .add("variance_floor", &Self::variance_floor_, Range::at_least(0),
-               "minimum variance of squared distances in kl, jeffreys, lognormal")
-          .add("normaliser", &Self::normaliser_,
-               "divisor of the moments with a continuous bias: sum of the weights, or number of embeddings")
-          .with_variants()
-          .variant("paper", "mode", "kl")
-          .variant("paper", "pooling", "anchor")
-          .variant("paper", "normaliser", "batch")
-          .variant("authors", "mode", "authors")
-          .check([](const Self& options, const std::string& what) {
-            if (options.mode() == FairKlMode::kAuthors && options.pooling() == FairKlPooling::kAnchor) {
-              throw usage_error("{}: mode authors pools over the batch; give pooling batch or another mode", what);
-            }
-            if (options.kld() != 1 && options.mode() != FairKlMode::kStats && options.mode() != FairKlMode::kAuthors) {
-              throw usage_error("{}: kld weighs the deviations of modes stats and authors, mode {} has none; leave it at 1", what,
-                                enum_name(options.mode()));
-            }
-          });
-  return table;
+              "regulariser");
+  o("kld", kld, Range::at_least(0), "weight of the deviations in modes stats and authors");
+  o("pooling", pooling, "sets of pairs of the whole batch, or of each anchor");
+  o("empty", empty, "handling of an empty set: skip its sign (positive or negative pairs), or give the set a mean cosine of 0");
+  o("variance_floor", variance_floor, Range::at_least(0), "minimum variance of squared distances in kl, jeffreys, lognormal");
+  o("normaliser", normaliser, "divisor of the moments with a continuous bias: sum of the weights, or number of embeddings");
+  o.with_variants();
+  o.variant("paper", "mode", "kl");
+  o.variant("paper", "pooling", "anchor");
+  o.variant("paper", "normaliser", "batch");
+  o.variant("authors", "mode", "authors");
+  o.check([this](const std::string& what) {
+    if (chosen_mode() == FairKlMode::kAuthors && pooling == FairKlPooling::kAnchor) {
+      throw usage_error("{}: mode authors pools over the batch; give pooling batch or another mode", what);
+    }
+    if (kld != 1 && chosen_mode() != FairKlMode::kStats && chosen_mode() != FairKlMode::kAuthors) {
+      throw usage_error("{}: kld weighs the deviations of modes stats and authors, mode {} has none; leave it at 1", what,
+                        enum_name(chosen_mode()));
+    }
+  });
 }
 
 ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
@@ -336,11 +328,11 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
   const at::Tensor known = known_rows(all, weighted);
   const KeyedRows rows = all.picked(known);
 
-  const FairKlMomentRequest request = {.by_anchor = pooling() == FairKlPooling::kAnchor,
-                                       .self_pairs = mode() == FairKlMode::kAuthors,
-                                       .log_distances = mode() == FairKlMode::kLogNormal,
-                                       .zero_filled = mode() == FairKlMode::kAuthors,
-                                       .divide_by_rows = weighted && normaliser() == FairKlNormaliser::kBatch};
+  const FairKlMomentRequest request = {.by_anchor = pooling == FairKlPooling::kAnchor,
+                                       .self_pairs = chosen_mode() == FairKlMode::kAuthors,
+                                       .log_distances = chosen_mode() == FairKlMode::kLogNormal,
+                                       .zero_filled = chosen_mode() == FairKlMode::kAuthors,
+                                       .divide_by_rows = weighted && normaliser == FairKlNormaliser::kBatch};
   ObjectiveResult result;
   const at::Tensor features =
       weighted ? unit_bias_features(input, kName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
@@ -361,13 +353,13 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = positive.acted;
   result.clamped += negative.acted;
-  result.mode = enum_name(mode());
+  result.mode = enum_name(chosen_mode());
   result.clampable = 4 * parts.used.size(0);  // sets, of the batch or of each anchor
   return result;
 }
 
 std::string FairKlOptions::caution() const {
-  if (mode() != FairKlMode::kKl) return "";
+  if (chosen_mode() != FairKlMode::kKl) return "";
   return "mode kl trained worse than no regulariser on Biased-MNIST at every weight tried, unless variance_floor was 0.3 or more; modes "
          "authors and mean gained there";
 }

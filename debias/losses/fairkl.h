@@ -54,48 +54,22 @@ enum class FairKlPooling { kBatch, kAnchor };
 enum class FairKlEmpty { kAuto, kSkip, kZero };
 enum class FairKlNormaliser { kWeights, kBatch };
 
-template <>
-struct EnumNames<FairKlMode> {
-  static constexpr std::array<std::pair<std::string_view, FairKlMode>, 6> values = {{{"authors", FairKlMode::kAuthors},
-                                                                                     {"mean", FairKlMode::kMean},
-                                                                                     {"stats", FairKlMode::kStats},
-                                                                                     {"kl", FairKlMode::kKl},
-                                                                                     {"jeffreys", FairKlMode::kJeffreys},
-                                                                                     {"lognormal", FairKlMode::kLogNormal}}};
-};
-template <>
-struct EnumNames<FairKlPooling> {
-  static constexpr std::array<std::pair<std::string_view, FairKlPooling>, 2> values = {
-      {{"batch", FairKlPooling::kBatch}, {"anchor", FairKlPooling::kAnchor}}};
-};
-template <>
-struct EnumNames<FairKlEmpty> {
-  static constexpr std::array<std::pair<std::string_view, FairKlEmpty>, 3> values = {
-      {{"auto", FairKlEmpty::kAuto}, {"skip", FairKlEmpty::kSkip}, {"zero", FairKlEmpty::kZero}}};
-};
-template <>
-struct EnumNames<FairKlNormaliser> {
-  static constexpr std::array<std::pair<std::string_view, FairKlNormaliser>, 2> values = {
-      {{"weights", FairKlNormaliser::kWeights}, {"batch", FairKlNormaliser::kBatch}}};
-};
+constexpr auto enum_words(FairKlMode) { return named("authors", "mean", "stats", "kl", "jeffreys", "lognormal"); }
+constexpr auto enum_words(FairKlPooling) { return named("batch", "anchor"); }
+constexpr auto enum_words(FairKlEmpty) { return named("auto", "skip", "zero"); }
+constexpr auto enum_words(FairKlNormaliser) { return named("weights", "batch"); }
 
-class FairKlOptions {
- public:
+struct FairKlOptions {
   static constexpr char kName[] = "fairkl";
-  FairKlOptions& mode(FairKlMode chosen) {
-    mode_ = chosen;
-    return *this;
-  }
-  // The chosen mode: by default authors, or mean with pooling by anchor, which authors does not support.
-  FairKlMode mode() const { return mode_.value_or(pooling_ == FairKlPooling::kAnchor ? FairKlMode::kMean : FairKlMode::kAuthors); }
-  std::optional<FairKlMode> mode_;
-  DEBIAS_OPTION(FairKlOptions, double, kld, 1)
-  DEBIAS_OPTION(FairKlOptions, FairKlPooling, pooling, FairKlPooling::kBatch)
-  DEBIAS_OPTION(FairKlOptions, FairKlEmpty, empty, FairKlEmpty::kAuto)
-  DEBIAS_OPTION(FairKlOptions, double, variance_floor, 1e-4)
-  DEBIAS_OPTION(FairKlOptions, FairKlNormaliser, normaliser, FairKlNormaliser::kWeights)
-  static const OptionTable<FairKlOptions>& table();
+  std::optional<FairKlMode> mode = {};  // by default authors, or mean with pooling by anchor, which authors does not support
+  double kld = 1;
+  FairKlPooling pooling = FairKlPooling::kBatch;
+  FairKlEmpty empty = FairKlEmpty::kAuto;
+  double variance_floor = 1e-4;
+  FairKlNormaliser normaliser = FairKlNormaliser::kWeights;
+  void describe(OptionVisitor& o);
 
+  FairKlMode chosen_mode() const { return mode.value_or(pooling == FairKlPooling::kAnchor ? FairKlMode::kMean : FairKlMode::kAuthors); }
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
   std::string caution() const;
 };

@@ -14,20 +14,18 @@
 
 namespace debias {
 
-const OptionTable<InfoNceOptions>& InfoNceOptions::table() {
-  static const auto table = table_with_temperatures<InfoNceOptions>()
-                                .add("drop_false_negatives", &InfoNceOptions::drop_false_negatives_,
-                                     "negatives of the anchor's class count as zero (needs labels)")
-                                .with_variants();
-  return table;
+void InfoNceOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("drop_false_negatives", drop_false_negatives, "negatives of the anchor's class count as zero (needs labels)");
+  o.with_variants();
 }
 
 ObjectiveResult InfoNceOptions::loss(const ObjectiveInput& given) const {
   const ObjectiveInput input = checked_views(given, kName);
   require_one_positive(input, kName);
-  if (drop_false_negatives()) require_labels(input, kName, "drop_false_negatives");
+  if (drop_false_negatives) require_labels(input, kName, "drop_false_negatives");
   return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = temperature(), .drop_false_negatives = drop_false_negatives()}, kName);
+    const auto sums = two_view_sums(pair, {.temperature = temperature, .drop_false_negatives = drop_false_negatives}, kName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return losses_against(sums.log_kept, sums.positive);
   });
@@ -35,23 +33,22 @@ ObjectiveResult InfoNceOptions::loss(const ObjectiveInput& given) const {
 
 ObjectiveResult InfoNceOptions::on_scores(const Scores& scores) const {
   if (const auto* draws = std::get_if<std::vector<BankDraws>>(&scores.of)) {
-    return sum_over_banks(*draws, temperature(), loss_scale(*this), softmax_losses);
+    return sum_over_banks(*draws, temperature, loss_scale(*this), softmax_losses);
   }
-  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kOfficial, temperature(), loss_scale(*this),
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kOfficial, temperature, loss_scale(*this),
                               biased_losses);
 }
 
 std::string InfoNceOptions::unfit_for(ScoreForm form) const {
-  if (form != ScoreForm::kNeighbours) return unfit_for_draws(temperature(), drop_false_negatives());
-  return drop_false_negatives() ? kDropsWithoutLabels : "";
+  if (form != ScoreForm::kNeighbours) return unfit_for_draws(temperature, drop_false_negatives);
+  return drop_false_negatives ? kDropsWithoutLabels : "";
 }
 
-const OptionTable<UnbiasedOptions>& UnbiasedOptions::table() {
-  static const auto table = table_with_temperatures<UnbiasedOptions>()
-                                .add("negatives", &UnbiasedOptions::negatives_, "N times the mean over true negatives, or their sum")
-                                .with_variants()
-                                .variant("authors", "negatives", "drop");
-  return table;
+void UnbiasedOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("negatives", negatives, "N times the mean over true negatives, or their sum");
+  o.with_variants();
+  o.variant("authors", "negatives", "drop");
 }
 
 ObjectiveResult UnbiasedOptions::loss(const ObjectiveInput& given) const {
@@ -59,9 +56,9 @@ ObjectiveResult UnbiasedOptions::loss(const ObjectiveInput& given) const {
   require_one_positive(input, kName);
   require_labels(input, kName, "the choice of true negatives");
   return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = temperature(), .drop_false_negatives = true}, kName);
+    const auto sums = two_view_sums(pair, {.temperature = temperature, .drop_false_negatives = true}, kName);
     at::Tensor log_weight = sums.log_kept;
-    if (negatives() == TrueNegatives::kRescale) {
+    if (negatives == TrueNegatives::kRescale) {
       log_weight = log_weight + (std::max<double>(sums.negatives, 1) / sums.kept.clamp_min(1)).log();
     }
     return {.loss = log_one_plus_exp(log_weight - sums.positive), .used = sums.kept.gt(0), .clamped = 0, .min_estimate = {}};
@@ -78,25 +75,23 @@ at::Tensor numerators(const ViewPair& pair, const Rows& rows) {
 
 }  // namespace
 
-const OptionTable<EpsInfoNceOptions>& EpsInfoNceOptions::table() {
-  static const auto table =
-      table_with_temperatures<EpsInfoNceOptions>()
-          .add("epsilon", &EpsInfoNceOptions::epsilon_, Range::at_least_or_inf(0), "margin between scaled similarities")
-          .with_variants()
-          .variant("authors", "base_temperature", "0.07");
-  return table;
+void EpsInfoNceOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("epsilon", epsilon, Range::at_least_or_inf(0), "margin between scaled similarities");
+  o.with_variants();
+  o.variant("authors", "base_temperature", "0.07");
 }
 
 ObjectiveResult EpsInfoNceOptions::loss(const ObjectiveInput& given) const {
   const ObjectiveInput input = checked_views(given, kName);
   require_one_positive(input, kName);
   return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    Rows rows = rows_of(pair, temperature(), false, kName);
+    Rows rows = rows_of(pair, temperature, false, kName);
     if (rows.square()) rows.anchors = rows.flat();  // the gradients of sums and positives meet there
     const at::Tensor positive = numerators(pair, rows);
-    if (std::isinf(epsilon()) && pair.negatives == 0) return no_negatives(positive);
+    if (std::isinf(epsilon) && pair.negatives == 0) return no_negatives(positive);
     const at::Tensor x = log_sums(rows, {{.set = PairSet::kUnequal}})[0] - positive;
-    return {.loss = log_add(x, epsilon()), .used = {}, .clamped = 0, .min_estimate = {}};
+    return {.loss = log_add(x, epsilon), .used = {}, .clamped = 0, .min_estimate = {}};
   });
 }
 

@@ -27,14 +27,13 @@ namespace debias {
 //
 // Sources: van den Oord et al. 2018, eq. 4; Chen et al. 2020 (SimCLR), eq. 1; "biased" in Chuang et al. 2020, eq. 1. The released programs
 // sum raw exponentials in the network's precision; here sums stay in log space, and half precision is computed in float32.
-class InfoNceOptions {
- public:
+struct InfoNceOptions {
   static constexpr char kName[] = "infonce";
   static constexpr std::array kScoreForms = {ScoreForm::kDraws, ScoreForm::kNceDraws, ScoreForm::kNeighbours};
-  DEBIAS_OPTION(InfoNceOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(InfoNceOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(InfoNceOptions, bool, drop_false_negatives, false)
-  static const OptionTable<InfoNceOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  bool drop_false_negatives = false;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
   ObjectiveResult on_scores(const Scores& scores) const;
@@ -61,19 +60,14 @@ inline ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& option
 // Biases" paper: masked entries become zero, and N is unchanged.
 enum class TrueNegatives { kRescale, kDrop };
 
-template <>
-struct EnumNames<TrueNegatives> {
-  static constexpr std::array<std::pair<std::string_view, TrueNegatives>, 2> values = {
-      {{"rescale", TrueNegatives::kRescale}, {"drop", TrueNegatives::kDrop}}};
-};
+constexpr auto enum_words(TrueNegatives) { return named("rescale", "drop"); }
 
-class UnbiasedOptions {
- public:
+struct UnbiasedOptions {
   static constexpr char kName[] = "unbiased";
-  DEBIAS_OPTION(UnbiasedOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(UnbiasedOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(UnbiasedOptions, TrueNegatives, negatives, TrueNegatives::kRescale)
-  static const OptionTable<UnbiasedOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  TrueNegatives negatives = TrueNegatives::kRescale;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -97,13 +91,12 @@ inline ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, c
 //
 // Sources: Barbano et al. 2023, eq. 2; InfoL1O: Poole et al. 2019. Differences from their code, where this loss is the label-free case of
 // eps_supinfonce: it adds 1e-6 inside the log, in units of the row's largest e^s, and multiplies by t / 0.07 (variant `authors`).
-class EpsInfoNceOptions {
- public:
+struct EpsInfoNceOptions {
   static constexpr char kName[] = "eps_infonce";
-  DEBIAS_OPTION(EpsInfoNceOptions, double, temperature, 0.1)
-  DEBIAS_OPTION(EpsInfoNceOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(EpsInfoNceOptions, double, epsilon, 0.25)
-  static const OptionTable<EpsInfoNceOptions>& table();
+  double temperature = 0.1;
+  std::optional<double> base_temperature = std::nullopt;
+  double epsilon = 0.25;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

@@ -42,11 +42,6 @@ at::Tensor LabelledLogits::log_probability(const at::Tensor& of_logits) const {
   return at::log_softmax(of_logits, 1).gather(1, label.unsqueeze(1)).squeeze(1);
 }
 
-const OptionTable<CrossEntropyOptions>& CrossEntropyOptions::table() {
-  static const auto table = OptionTable<CrossEntropyOptions>().with_variants();
-  return table;
-}
-
 ObjectiveResult CrossEntropyOptions::loss(const ObjectiveInput& input) const {
   const LabelledLogits rows = labelled_logits(input, kName);
   return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
@@ -54,22 +49,11 @@ ObjectiveResult CrossEntropyOptions::loss(const ObjectiveInput& input) const {
 
 bool is_cross_entropy(const ObjectiveOptions& options) { return dynamic_cast<const OptionsOf<CrossEntropyOptions>*>(&options) != nullptr; }
 
-const OptionTable<GeneralizedCrossEntropyOptions>& GeneralizedCrossEntropyOptions::table() {
-  using Self = GeneralizedCrossEntropyOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("q", &Self::q_, Range::open_closed(0, 1), "exponent q: cross-entropy near 0, the mean absolute error at 1")
-          .add("form", &Self::form_, "(1 - p^q) / q, or cross-entropy weighted with q p^q")
-          .with_variants()
-          .variant("authors", "form", "lff");
-  return table;
-}
-
 ObjectiveResult GeneralizedCrossEntropyOptions::loss(const ObjectiveInput& input) const {
   const LabelledLogits rows = labelled_logits(input, kName);
   const at::Tensor log_p = rows.log_probability();
-  const double power = q();
-  const at::Tensor loss = form() == GceForm::kStandard ? -(power * log_p).expm1() / power : -power * (power * log_p).exp().detach() * log_p;
+  const double power = q;
+  const at::Tensor loss = form == GceForm::kStandard ? -(power * log_p).expm1() / power : -power * (power * log_p).exp().detach() * log_p;
   return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
 }
 
@@ -121,26 +105,12 @@ void refuse_larger(const at::Tensor& logit, const at::Tensor& norm, const at::Te
 ObjectiveResult LargeMarginSoftmaxOptions::loss(const ObjectiveInput& input) const {
   const LabelledLogits rows = labelled_logits(input, kName);
   const at::Tensor place = rows.label.unsqueeze(1), logit = rows.logits.gather(1, place).squeeze(1);
-  const at::Tensor norm = norms_of_label(input, rows, scale());
+  const at::Tensor norm = norms_of_label(input, rows, scale);
   if (!input.vouched) refuse_larger(logit.detach(), norm.detach(), rows.known, input.norms.defined());
   const at::Tensor cosine = (logit / norm).clamp(-1, 1);
-  const at::Tensor lowered = (blend() * logit + norm * psi(cosine, margin())) / (1 + blend());
+  const at::Tensor lowered = (blend * logit + norm * psi(cosine, margin)) / (1 + blend);
   const at::Tensor loss = -rows.log_probability(rows.logits.scatter(1, place, lowered.unsqueeze(1)));
   return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
-}
-
-const OptionTable<LargeMarginSoftmaxOptions>& LargeMarginSoftmaxOptions::table() {
-  using Self = LargeMarginSoftmaxOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("margin", &Self::margin_, Range::closed(1, 8), "m, the factor of the angle to the label's weight; 1: cross-entropy")
-          .add("blend", &Self::blend_, Range::at_least(0),
-               "weight of the plain logit against the lowered one; large values give cross-entropy")
-          .add("scale", &Self::scale_, Range::closed(1e-3, 1e6), "maximum of a logit, used without norms; training passes the norms")
-          .with_variants()
-          .variant("paper", "margin", "4")
-          .variant("authors", "margin", "4");
-  return table;
 }
 
 namespace {
@@ -188,11 +158,6 @@ PriorOfRows counted_prior(const at::Tensor& bias, const LabelledLogits& rows) {
 }
 
 }  // namespace
-
-const OptionTable<BiasBalancedOptions>& BiasBalancedOptions::table() {
-  static const auto table = OptionTable<BiasBalancedOptions>().with_variants();
-  return table;
-}
 
 ObjectiveResult BiasBalancedOptions::loss(const ObjectiveInput& input) const {
   const LabelledLogits rows = labelled_logits(input, kName);

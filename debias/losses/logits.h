@@ -28,10 +28,9 @@ LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objectiv
 // Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias label"; `of` names what `count` counts ("logits").
 void check_keys(const at::Tensor& keys, int64_t count, const char* what, const char* of, const char* objective);
 
-class CrossEntropyOptions {
- public:
+struct CrossEntropyOptions {
   static constexpr char kName[] = "cross_entropy";
-  static const OptionTable<CrossEntropyOptions>& table();
+  void describe(OptionVisitor& o) { o.with_variants(); }
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -58,18 +57,18 @@ inline ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor&
 // Sources: Zhang and Sabuncu 2018 (NeurIPS); lff is the released code of Nam et al. 2020 (LfF), which Lee et al. 2021 (DFA) use as well.
 enum class GceForm { kStandard, kLff };
 
-template <>
-struct EnumNames<GceForm> {
-  static constexpr std::array<std::pair<std::string_view, GceForm>, 2> values = {
-      {{"standard", GceForm::kStandard}, {"lff", GceForm::kLff}}};
-};
+constexpr auto enum_words(GceForm) { return named("standard", "lff"); }
 
-class GeneralizedCrossEntropyOptions {
- public:
+struct GeneralizedCrossEntropyOptions {
   static constexpr char kName[] = "generalized_cross_entropy";
-  DEBIAS_OPTION(GeneralizedCrossEntropyOptions, double, q, 0.7)
-  DEBIAS_OPTION(GeneralizedCrossEntropyOptions, GceForm, form, GceForm::kStandard)
-  static const OptionTable<GeneralizedCrossEntropyOptions>& table();
+  double q = 0.7;
+  GceForm form = GceForm::kStandard;
+  void describe(OptionVisitor& o) {
+    o("q", q, Range::open_closed(0, 1), "exponent q: cross-entropy near 0, the mean absolute error at 1");
+    o("form", form, "(1 - p^q) / q, or cross-entropy weighted with q p^q");
+    o.with_variants();
+    o.variant("authors", "form", "lff");
+  }
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -96,13 +95,19 @@ inline ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const
 // fit, and a logit of the label larger than s.
 //
 // Source: Liu, Wen, Yu and Yang 2016 (ICML), eqs. 4 to 6, and the blend of their released code.
-class LargeMarginSoftmaxOptions {
- public:
+struct LargeMarginSoftmaxOptions {
   static constexpr char kName[] = "large_margin_softmax";
-  DEBIAS_OPTION(LargeMarginSoftmaxOptions, int64_t, margin, 2)
-  DEBIAS_OPTION(LargeMarginSoftmaxOptions, double, blend, 0)
-  DEBIAS_OPTION(LargeMarginSoftmaxOptions, double, scale, 16)
-  static const OptionTable<LargeMarginSoftmaxOptions>& table();
+  int64_t margin = 2;
+  double blend = 0;
+  double scale = 16;
+  void describe(OptionVisitor& o) {
+    o("margin", margin, Range::closed(1, 8), "m, the factor of the angle to the label's weight; 1: cross-entropy");
+    o("blend", blend, Range::at_least(0), "weight of the plain logit against the lowered one; large values give cross-entropy");
+    o("scale", scale, Range::closed(1e-3, 1e6), "maximum of a logit, used without norms; training passes the norms");
+    o.with_variants();
+    o.variant("paper", "margin", "4");
+    o.variant("authors", "margin", "4");
+  }
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -128,10 +133,9 @@ inline ObjectiveResult large_margin_softmax(const at::Tensor& logits, const at::
 //
 // Source: Hong and Yang 2021 (NeurIPS) and their released code, which takes the prior from the training set's table of counts, as `prior`
 // should.
-class BiasBalancedOptions {
- public:
+struct BiasBalancedOptions {
   static constexpr char kName[] = "bias_balanced";
-  static const OptionTable<BiasBalancedOptions>& table();
+  void describe(OptionVisitor& o) { o.with_variants(); }
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

@@ -7,14 +7,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
@@ -94,7 +92,7 @@ class Objective {
 // The loss of a batch with the options of a loss, checked first: usage error if one is out of range.
 template <class Options>
 ObjectiveResult checked_loss(const ObjectiveInput& input, const Options& options) {
-  Options::table().verify(options, Options::kName);
+  check_options(options, Options::kName);
   return options.loss(input);
 }
 

@@ -1,8 +1,8 @@
 // Turns the options of a loss into an entry of the registry.
 //
-//   class InfoNceOptions {
+//   struct InfoNceOptions {
 //     static constexpr char kName[] = "infonce";
-//     static const OptionTable<InfoNceOptions>& table();
+//     void describe(OptionVisitor& o);
 //     ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 //
 // A loss that accepts scores (scores.h) lists their forms in kScoreForms and has on_scores(); unfit_for(form) says why these options are
@@ -29,18 +29,15 @@ namespace debias {
 inline Range temperature_range() { return Range::closed(1e-3, 100); }
 inline Range class_prior_range() { return Range::half_open(0, 1); }
 
-// An option table for a struct with the fields `temperature_` and `base_temperature_`.
-template <class Options>
-OptionTable<Options> table_with_temperatures() {
-  return OptionTable<Options>()
-      .add("temperature", &Options::temperature_, temperature_range(), "temperature t, which divides the cosines once")
-      .add("base_temperature", &Options::base_temperature_, temperature_range(), "rescales the loss by temperature / base_temperature");
+inline void describe_temperatures(OptionVisitor& o, double& temperature, std::optional<double>& base_temperature) {
+  o("temperature", temperature, temperature_range(), "temperature t, which divides the cosines once");
+  o("base_temperature", base_temperature, temperature_range(), "rescales the loss by temperature / base_temperature");
 }
 
 // The factor of the loss, temperature / base_temperature; 1 without a base temperature.
 template <class Options>
 double loss_scale(const Options& options) {
-  return options.base_temperature() ? options.temperature() / *options.base_temperature() : 1.0;
+  return options.base_temperature ? options.temperature / *options.base_temperature : 1.0;
 }
 
 template <class Options>
@@ -65,7 +62,7 @@ class ObjectiveOf final : public Objective {
     }
     return no_such_scores(title_of<Options>(), form);
   }
-  Config config() const override { return Options::table().write(options_); }
+  Config config() const override { return config_of(options_); }
 
  private:
   std::string unfit_for(ScoreForm form) const {
@@ -89,23 +86,24 @@ class OptionsOf final : public ObjectiveOptions {
 
   std::shared_ptr<const ObjectiveOptions> with(const std::vector<OptionNumber>& numbers) const override {
     Options changed = options_;
+    const OptionVisitor visitor = described(changed);
     for (const auto& [option, value, where] : numbers) {
-      const auto& entry = Options::table().entries().at(option);
+      const DescribedOption& entry = visitor.options().at(option);
       Config number = Config::number(value);
       number.set_where(where);
-      entry.parse(changed, number, title_of<Options>() + ": " + entry.spec.name);
+      entry.read(number, title_of<Options>() + ": " + entry.name);
     }
-    Options::table().verify(changed, where_ + title_of<Options>());
+    check_options(changed, where_ + title_of<Options>());
     return std::make_shared<OptionsOf>(where_, std::move(changed));
   }
 
-  Config config() const override { return Options::table().write(options_); }
+  Config config() const override { return config_of(options_); }
   std::optional<double> temperature() const override {
-    if constexpr (requires { options_.temperature(); }) return options_.temperature();
+    if constexpr (requires { options_.temperature; }) return options_.temperature;
     return std::nullopt;
   }
   bool drops_false_negatives() const override {
-    if constexpr (requires { options_.drop_false_negatives(); }) return options_.drop_false_negatives();
+    if constexpr (requires { options_.drop_false_negatives; }) return options_.drop_false_negatives;
     return false;
   }
   std::string caution() const override {
@@ -123,7 +121,7 @@ template <class Options>
 ObjectiveEntry with_options(ObjectiveEntry entry) {
   entry.name = Options::kName;
   if constexpr (requires { Options::kScoreForms; }) entry.takes_scores = {Options::kScoreForms.begin(), Options::kScoreForms.end()};
-  entry.options = Options::table().specs();
+  entry.options = option_specs<Options>();
   entry.read = [](const Config& term, const std::vector<std::string>& others) -> std::shared_ptr<const ObjectiveOptions> {
     return std::make_shared<OptionsOf<Options>>(term.prefix(), read_options<Options>(term, title_of<Options>(), others));
   };

@@ -21,61 +21,58 @@ at::Tensor losses_of(const ClassRows& rows, SupConForm form) {
 
 }  // namespace
 
-const OptionTable<SupConOptions>& SupConOptions::table() {
-  static const auto table = table_with_temperatures<SupConOptions>()
-                                .add("form", &SupConOptions::form_, "mean over positives outside the log, or inside")
-                                .with_variants()
-                                .variant("authors", "base_temperature", "0.07");
-  return table;
+void SupConOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("form", form, "mean over positives outside the log, or inside");
+  o.with_variants();
+  o.variant("authors", "base_temperature", "0.07");
 }
 
 ObjectiveResult SupConOptions::loss(const ObjectiveInput& input) const {
-  const ClassRows rows = class_rows(input, temperature(), kName);
+  const ClassRows rows = class_rows(input, temperature, kName);
   if (!input.labels.defined() && input.z.size(1) < 2 && !input.keys.defined()) {
     throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kName);
   }
-  const at::Tensor loss = losses_of(rows, form()).where(rows.is_attracted, 0);
+  const at::Tensor loss = losses_of(rows, form).where(rows.is_attracted, 0);
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
 }
 
 namespace {
 
 at::Tensor losses_of(const ClassRows& rows, const EpsSupConOptions& options) {
-  if (std::isinf(options.epsilon())) {
+  if (std::isinf(options.epsilon)) {
     const at::Tensor negatives = log_sums(rows.pairs, {{.set = PairSet::kUnequal}})[0];
     return (negatives - equal_means(rows.pairs)).where(rows.is_attracted.logical_and(rows.negatives.gt(0)), 0);
   }
   const auto sums = log_sums(rows.pairs, {{.set = PairSet::kUnequal}, {.set = PairSet::kEqual}});
-  const at::Tensor loss = at::logaddexp(sums[0], sums[1] - options.epsilon()) - equal_means(rows.pairs);
-  return (options.add_epsilon() ? loss + options.epsilon() : loss).where(rows.is_attracted, 0);
+  const at::Tensor loss = at::logaddexp(sums[0], sums[1] - options.epsilon) - equal_means(rows.pairs);
+  return (options.add_epsilon ? loss + options.epsilon : loss).where(rows.is_attracted, 0);
 }
 
 void check_sum_is_finite(const EpsSupConOptions& options, const std::string& what) {
-  if (std::isinf(options.epsilon()) && options.add_epsilon()) {
+  if (std::isinf(options.epsilon) && options.add_epsilon) {
     throw usage_error("{}: epsilon: inf makes the loss infinite while it is added; set add_epsilon: false", what);
   }
 }
 
 }  // namespace
 
-const OptionTable<EpsSupConOptions>& EpsSupConOptions::table() {
-  using Self = EpsSupConOptions;
-  static const auto table = table_with_temperatures<Self>()
-                                .add("epsilon", &Self::epsilon_, Range::at_least_or_inf(0), "margin between scaled similarities")
-                                .add("add_epsilon", &Self::add_epsilon_, "add epsilon to the loss (no gradient is changed)")
-                                .add("over_positives", &Self::over_positives_, "the mean over an anchor's positives, or the sum")
-                                .with_variants()
-                                .variant("authors", "base_temperature", "0.07")
-                                .variant("authors", "add_epsilon", "false")
-                                .check(check_sum_is_finite);
-  return table;
+void EpsSupConOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("epsilon", epsilon, Range::at_least_or_inf(0), "margin between scaled similarities");
+  o("add_epsilon", add_epsilon, "add epsilon to the loss (no gradient is changed)");
+  o("over_positives", over_positives, "the mean over an anchor's positives, or the sum");
+  o.with_variants();
+  o.variant("authors", "base_temperature", "0.07");
+  o.variant("authors", "add_epsilon", "false");
+  o.check([this](const std::string& what) { check_sum_is_finite(*this, what); });
 }
 
 ObjectiveResult EpsSupConOptions::loss(const ObjectiveInput& input) const {
   require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, temperature(), kName);
+  const ClassRows rows = class_rows(input, temperature, kName);
   at::Tensor loss = losses_of(rows, *this);
-  if (over_positives() == OverPositives::kSum) loss = loss * rows.positives;
+  if (over_positives == OverPositives::kSum) loss = loss * rows.positives;
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
 }
 
@@ -94,11 +91,11 @@ struct Terms {
 };
 
 Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
-  const double epsilon = options.epsilon();
+  const double epsilon = options.epsilon;
   const at::Tensor one = at::ones_like(rows.positives);
   const PairSum negatives = {.set = PairSet::kUnequal}, positives = {.set = PairSet::kEqual};
   const PairSum opposite_positives = {.set = PairSet::kEqual, .multiplier = -1};
-  switch (options.form()) {
+  switch (options.form) {
     case EpsForm::kA: {
       const auto sums = log_sums(rows.pairs, {negatives, opposite_positives});
       return {log_add(sums[0] + sums[1], epsilon), one};
@@ -119,39 +116,36 @@ Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
     case EpsForm::kC:
       break;
   }
-  const at::Tensor c = log_negatives(rows.pairs, options.log_eps());
+  const at::Tensor c = log_negatives(rows.pairs, options.log_eps);
   return {log_add_sums(rows.pairs, c, {.set = PairSet::kEqual, .sign = -1, .epsilon = epsilon}), rows.positives};
 }
 
 // Without negatives the loss is -epsilon; an infinite one says nothing about the anchor.
 at::Tensor has_loss(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
-  const bool infinite = std::isinf(options.epsilon()) && (options.form() != EpsForm::kC || options.log_eps() == 0);
+  const bool infinite = std::isinf(options.epsilon) && (options.form != EpsForm::kC || options.log_eps == 0);
   return infinite ? rows.is_attracted.logical_and(rows.negatives.gt(0)) : rows.is_attracted;
 }
 
 }  // namespace
 
-const OptionTable<EpsSupInfoNceOptions>& EpsSupInfoNceOptions::table() {
-  using Self = EpsSupInfoNceOptions;
-  static const auto table =
-      table_with_temperatures<Self>()
-          .add("epsilon", &Self::epsilon_, Range::at_least_or_inf(0), "margin between scaled similarities")
-          .add("form", &Self::form_, "sums outside the log: positives (c), nothing (a), negatives (b), both (d); in: the code's form")
-          .add("over_positives", &Self::over_positives_, "the mean of an anchor's outer terms, or their sum")
-          .add("log_eps", &Self::log_eps_, Range::at_least(0), "the code's constant inside the log of form c, times the row's largest e^s")
-          .with_variants()
-          .variant("paper", "over_positives", "sum")
-          .variant("authors", "base_temperature", "0.07")
-          .variant("authors", "log_eps", "1e-06");
-  return table;
+void EpsSupInfoNceOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("epsilon", epsilon, Range::at_least_or_inf(0), "margin between scaled similarities");
+  o("form", form, "sums outside the log: positives (c), nothing (a), negatives (b), both (d); in: the code's form");
+  o("over_positives", over_positives, "the mean of an anchor's outer terms, or their sum");
+  o("log_eps", log_eps, Range::at_least(0), "the code's constant inside the log of form c, times the row's largest e^s");
+  o.with_variants();
+  o.variant("paper", "over_positives", "sum");
+  o.variant("authors", "base_temperature", "0.07");
+  o.variant("authors", "log_eps", "1e-06");
 }
 
 ObjectiveResult EpsSupInfoNceOptions::loss(const ObjectiveInput& input) const {
   require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, temperature(), kName);
+  const ClassRows rows = class_rows(input, temperature, kName);
   const Terms terms = terms_of(rows, *this);
   at::Tensor loss = terms.sum.where(has_loss(rows, *this), 0);
-  if (over_positives() == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
+  if (over_positives == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
 }
 

@@ -3,10 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "debias/core/options.h"
 #include "debias/losses/class_rows.h"
@@ -29,18 +26,14 @@ namespace debias {
 // only. Older copies of it give NaN for an anchor without positives, and treat unknown labels as one class.
 enum class SupConForm { kOut, kIn };
 
-template <>
-struct EnumNames<SupConForm> {
-  static constexpr std::array<std::pair<std::string_view, SupConForm>, 2> values = {{{"out", SupConForm::kOut}, {"in", SupConForm::kIn}}};
-};
+constexpr auto enum_words(SupConForm) { return named("out", "in"); }
 
-class SupConOptions {
- public:
+struct SupConOptions {
   static constexpr char kName[] = "supcon";
-  DEBIAS_OPTION(SupConOptions, double, temperature, 0.1)
-  DEBIAS_OPTION(SupConOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(SupConOptions, SupConForm, form, SupConForm::kOut)
-  static const OptionTable<SupConOptions>& table();
+  double temperature = 0.1;
+  std::optional<double> base_temperature = std::nullopt;
+  SupConForm form = SupConForm::kOut;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -66,15 +59,14 @@ inline ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, con
 //
 // Source: Barbano et al. 2023, eq. 5. Differences from their code: it adds no epsilon, multiplies by t / 0.07 (variant `authors`), and adds
 // 1e-6 inside the log in units of the row's largest e^s, which log space does not need.
-class EpsSupConOptions {
- public:
+struct EpsSupConOptions {
   static constexpr char kName[] = "eps_supcon";
-  DEBIAS_OPTION(EpsSupConOptions, double, temperature, 0.1)
-  DEBIAS_OPTION(EpsSupConOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(EpsSupConOptions, double, epsilon, 0.25)
-  DEBIAS_OPTION(EpsSupConOptions, bool, add_epsilon, true)
-  DEBIAS_OPTION(EpsSupConOptions, OverPositives, over_positives, OverPositives::kMean)
-  static const OptionTable<EpsSupConOptions>& table();
+  double temperature = 0.1;
+  std::optional<double> base_temperature = std::nullopt;
+  double epsilon = 0.25;
+  bool add_epsilon = true;
+  OverPositives over_positives = OverPositives::kMean;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
@@ -108,22 +100,17 @@ inline ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels,
 // multiplied by t / 0.07, with log_eps = 1e-6 (variant `authors`), and `in`; it uses raw exponentials, this code log space.
 enum class EpsForm { kC, kA, kB, kD, kIn };
 
-template <>
-struct EnumNames<EpsForm> {
-  static constexpr std::array<std::pair<std::string_view, EpsForm>, 5> values = {
-      {{"c", EpsForm::kC}, {"a", EpsForm::kA}, {"b", EpsForm::kB}, {"d", EpsForm::kD}, {"in", EpsForm::kIn}}};
-};
+constexpr auto enum_words(EpsForm) { return named("c", "a", "b", "d", "in"); }
 
-class EpsSupInfoNceOptions {
- public:
+struct EpsSupInfoNceOptions {
   static constexpr char kName[] = "eps_supinfonce";
-  DEBIAS_OPTION(EpsSupInfoNceOptions, double, temperature, 0.1)
-  DEBIAS_OPTION(EpsSupInfoNceOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(EpsSupInfoNceOptions, double, epsilon, 0.25)
-  DEBIAS_OPTION(EpsSupInfoNceOptions, EpsForm, form, EpsForm::kC)
-  DEBIAS_OPTION(EpsSupInfoNceOptions, OverPositives, over_positives, OverPositives::kMean)
-  DEBIAS_OPTION(EpsSupInfoNceOptions, double, log_eps, 0)
-  static const OptionTable<EpsSupInfoNceOptions>& table();
+  double temperature = 0.1;
+  std::optional<double> base_temperature = std::nullopt;
+  double epsilon = 0.25;
+  EpsForm form = EpsForm::kC;
+  OverPositives over_positives = OverPositives::kMean;
+  double log_eps = 0;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

@@ -23,22 +23,15 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
-#include "debias/core/options.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 enum class BayesianForm { kCorrected, kPaper, kAuthors };
 
-template <>
-struct EnumNames<BayesianForm> {
-  static constexpr std::array<std::pair<std::string_view, BayesianForm>, 3> values = {
-      {{"corrected", BayesianForm::kCorrected}, {"paper", BayesianForm::kPaper}, {"authors", BayesianForm::kAuthors}}};
-};
+constexpr auto enum_words(BayesianForm) { return named("corrected", "paper", "authors"); }
 
 struct RankWeighting {
   BayesianForm form = BayesianForm::kCorrected;

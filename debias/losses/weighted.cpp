@@ -81,16 +81,16 @@ LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor
 }
 
 AnchorLosses losses_of(const ScoredAnchors& anchors, const HardNegativesOptions& options) {
-  const double beta = options.beta();
-  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights()}, {2 * beta, true}});  // the last is diagnostics
-  const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
+  const double beta = options.beta;
+  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights}, {2 * beta, true}});  // the last is diagnostics
+  const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights};
   AnchorLosses losses = estimate_losses({.log_sum = log_normalised(weighted, anchors.negatives),
                                          .mean_positive = anchors.mean_positive,
                                          .positive = anchors.positive,
                                          .negatives = anchors.negatives,
-                                         .tau_plus = options.tau_plus(),
-                                         .temperature = options.temperature(),
-                                         .clamp = options.clamp(),
+                                         .tau_plus = options.tau_plus,
+                                         .temperature = options.temperature,
+                                         .clamp = options.clamp,
                                          .multiplier = 1 + 2 * beta});
   losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
   return losses;
@@ -98,35 +98,32 @@ AnchorLosses losses_of(const ScoredAnchors& anchors, const HardNegativesOptions&
 
 }  // namespace
 
-const OptionTable<HardNegativesOptions>& HardNegativesOptions::table() {
-  using Self = HardNegativesOptions;
-  static const auto table =
-      table_with_temperatures<Self>()
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
-          .add("beta", &Self::beta_, Range::at_least(0), "weight of a negative is e^{beta s}; 0: equal weights")
-          .add("clamp", &Self::clamp_, "handling of an estimate below its floor e^{-1/t}")
-          .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
-          .with_variants();
-  return table;
+void HardNegativesOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("tau_plus", tau_plus, class_prior_range(), "class prior: probability that two samples share a class");
+  o("beta", beta, Range::at_least(0), "weight of a negative is e^{beta s}; 0: equal weights");
+  o("clamp", clamp, "handling of an estimate below its floor e^{-1/t}");
+  o("detach_weights", detach_weights, "no gradient through the weights");
+  o.with_variants();
 }
 
 ObjectiveResult HardNegativesOptions::loss(const ObjectiveInput& given) const {
-  return mean_over_weighted_rows(checked_views(given, kName), temperature(), loss_scale(*this), kName,
+  return mean_over_weighted_rows(checked_views(given, kName), temperature, loss_scale(*this), kName,
                                  [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
 }
 
 ObjectiveResult HardNegativesOptions::on_scores(const Scores& scores) const {
-  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature(), loss_scale(*this),
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature, loss_scale(*this),
                               [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
 }
 
-std::string HardNegativesOptions::unfit_for(ScoreForm) const { return unfit_for_products(clamp()); }
+std::string HardNegativesOptions::unfit_for(ScoreForm) const { return unfit_for_products(clamp); }
 
 namespace {
 
-bool by_rank_alone(const BayesianOptions& options) { return options.form() == BayesianForm::kAuthors; }
+bool by_rank_alone(const BayesianOptions& options) { return options.form == BayesianForm::kAuthors; }
 
-double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta(); }
+double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta; }
 
 // Rows all of whose negatives are tied at a rank of weight zero have the sum of equal weights, the limit of alpha -> 1.
 at::Tensor with_tied_rows(const NegativeSums& sums, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
@@ -136,16 +133,16 @@ at::Tensor with_tied_rows(const NegativeSums& sums, const at::Tensor& log_sum, c
 }
 
 AnchorLosses losses_of(const ScoredAnchors& anchors, const BayesianOptions& options) {
-  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
   const at::Tensor log_rank = log_rank_weights(weighting, anchors.negatives), log_square = 2 * log_rank;
   const double beta = exponent(options);
   // The weighted sum, the weights' sum, and for the diagnostics that of their squares.
   const auto sums =
-      anchors.sums.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights()}, {log_square, 2 * beta, true}});
+      anchors.sums.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights}, {log_square, 2 * beta, true}});
   at::Tensor log_negatives = sums[0];
   if (!by_rank_alone(options)) {
-    log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, anchors.negatives);
-    if (options.alpha() == 1) log_negatives = with_tied_rows(anchors.sums, sums[0], log_negatives);
+    log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights}, anchors.negatives);
+    if (options.alpha == 1) log_negatives = with_tied_rows(anchors.sums, sums[0], log_negatives);
   }
   AnchorLosses losses = losses_against(log_negatives, anchors.positive);
   losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
@@ -153,45 +150,42 @@ AnchorLosses losses_of(const ScoredAnchors& anchors, const BayesianOptions& opti
 }
 
 void check_form(const BayesianOptions& options, const std::string& what) {
-  if (options.form() != BayesianForm::kAuthors) return;
-  if (options.beta() < 0.5 || options.beta() > 1) {
+  if (options.form != BayesianForm::kAuthors) return;
+  if (options.beta < 0.5 || options.beta > 1) {
     throw usage_error("{}: beta: form authors takes [0.5, 1], found {}; choose form corrected or paper for other values", what,
-                      options.beta());
+                      options.beta);
   }
-  if (options.alpha() == 1 && options.beta() == 1) {
+  if (options.alpha == 1 && options.beta == 1) {
     throw usage_error("{}: alpha 1 with beta 1 weights every negative with zero in form authors; take either below 1", what);
   }
 }
 
 }  // namespace
 
-const OptionTable<BayesianOptions>& BayesianOptions::table() {
-  using Self = BayesianOptions;
-  static const auto table =
-      table_with_temperatures<Self>()
-          .add("form", &Self::form_, "the paper's weights with the mixture inverted, as printed, or the released code's")
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
-          .add("alpha", &Self::alpha_, Range::closed(0.5, 1), "probability that the encoder ranks a positive above a true negative")
-          .add("beta", &Self::beta_, Range::at_least(0), "hardness: weights grow as e^{beta s}; form authors: a mixture, in [0.5, 1]")
-          .add("stabilize", &Self::stabilize_, "form authors without the 1e-3 that its code adds to two divisors")
-          .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
-          .with_variants()
-          .variant("paper", "form", "paper")
-          .variant("authors", "form", "authors")
-          .variant("authors", "stabilize", "false")
-          .check(check_form);
-  return table;
+void BayesianOptions::describe(OptionVisitor& o) {
+  describe_temperatures(o, temperature, base_temperature);
+  o("form", form, "the paper's weights with the mixture inverted, as printed, or the released code's");
+  o("tau_plus", tau_plus, class_prior_range(), "class prior: probability that two samples share a class");
+  o("alpha", alpha, Range::closed(0.5, 1), "probability that the encoder ranks a positive above a true negative");
+  o("beta", beta, Range::at_least(0), "hardness: weights grow as e^{beta s}; form authors: a mixture, in [0.5, 1]");
+  o("stabilize", stabilize, "form authors without the 1e-3 that its code adds to two divisors");
+  o("detach_weights", detach_weights, "no gradient through the weights");
+  o.with_variants();
+  o.variant("paper", "form", "paper");
+  o.variant("authors", "form", "authors");
+  o.variant("authors", "stabilize", "false");
+  o.check([this](const std::string& what) { check_form(*this, what); });
 }
 
 ObjectiveResult BayesianOptions::loss(const ObjectiveInput& given) const {
   const ObjectiveInput input = checked_views(given, kName);
   require_one_positive(input, kName);
-  return mean_over_weighted_rows(input, temperature(), loss_scale(*this), kName,
+  return mean_over_weighted_rows(input, temperature, loss_scale(*this), kName,
                                  [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
 }
 
 ObjectiveResult BayesianOptions::on_scores(const Scores& scores) const {
-  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature(), loss_scale(*this),
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature, loss_scale(*this),
                               [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
 }
 

@@ -35,17 +35,16 @@ namespace debias {
 // Sources: Robinson, Chuang, Sra and Jegelka 2021 (HCL), with one positive; the weights alone are eq. 31 of Liu and Wang 2023, whose HCL
 // includes the debiasing above. Differences from the authors' code: it sums raw exponentials and has `floor` only; here sums stay in log
 // space. The authors' code lets gradients flow through w, too.
-class HardNegativesOptions {
- public:
+struct HardNegativesOptions {
   static constexpr char kName[] = "hard_negatives";
   static constexpr std::array kScoreForms = {ScoreForm::kNeighbours};
-  DEBIAS_OPTION(HardNegativesOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(HardNegativesOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(HardNegativesOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(HardNegativesOptions, double, beta, 1.0)
-  DEBIAS_OPTION(HardNegativesOptions, Clamp, clamp, Clamp::kFloor)
-  DEBIAS_OPTION(HardNegativesOptions, bool, detach_weights, false)
-  static const OptionTable<HardNegativesOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  double tau_plus = 0.1;
+  double beta = 1.0;
+  Clamp clamp = Clamp::kFloor;
+  bool detach_weights = false;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
   ObjectiveResult on_scores(const Scores& scores) const;
@@ -85,19 +84,18 @@ inline ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOp
 // unlabelled negatives as the distribution function of a random pair, which biases the estimate for every N. corrected inverts the mixture
 // first, as the released code does, and keeps the paper's weights. authors reproduces that code, exactly with `stabilize` off. The code
 // compares all pairs of negatives, with N^3 memory, and sums raw exponentials; here ranks come from sorting and sums stay in log space.
-class BayesianOptions {
- public:
+struct BayesianOptions {
   static constexpr char kName[] = "bayesian";
   static constexpr std::array kScoreForms = {ScoreForm::kNeighbours};
-  DEBIAS_OPTION(BayesianOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(BayesianOptions, std::optional<double>, base_temperature, std::nullopt)
-  DEBIAS_OPTION(BayesianOptions, BayesianForm, form, BayesianForm::kCorrected)
-  DEBIAS_OPTION(BayesianOptions, double, tau_plus, 0.1)
-  DEBIAS_OPTION(BayesianOptions, double, alpha, 0.7)
-  DEBIAS_OPTION(BayesianOptions, double, beta, 1.0)
-  DEBIAS_OPTION(BayesianOptions, bool, stabilize, true)
-  DEBIAS_OPTION(BayesianOptions, bool, detach_weights, true)
-  static const OptionTable<BayesianOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  BayesianForm form = BayesianForm::kCorrected;
+  double tau_plus = 0.1;
+  double alpha = 0.7;
+  double beta = 1.0;
+  bool stabilize = true;
+  bool detach_weights = true;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
   ObjectiveResult on_scores(const Scores& scores) const;

@@ -33,9 +33,9 @@ double value(const ObjectiveResult& result) { return result.value.item<double>()
 
 std::vector<TheoremCheck> order_of_losses(const Batch& batch) {
   const auto at_margin = [&](double epsilon) {
-    return value(eps_infonce(batch.z, EpsInfoNceOptions().temperature(kTemperature).epsilon(epsilon)));
+    return value(eps_infonce(batch.z, EpsInfoNceOptions{.temperature = kTemperature, .epsilon = epsilon}));
   };
-  const double infonce_loss = value(infonce(batch.z, InfoNceOptions().temperature(kTemperature)));
+  const double infonce_loss = value(infonce(batch.z, InfoNceOptions{.temperature = kTemperature}));
   const double without = at_margin(std::numeric_limits<double>::infinity()), quarter = at_margin(0.25), two = at_margin(2);
   const std::string setting = "random batch, t = 0.1";
   const auto check = [&](const char* claim, double left, const char* relation, double right) {
@@ -48,13 +48,13 @@ std::vector<TheoremCheck> order_of_losses(const Batch& batch) {
 }
 
 TheoremCheck supcon_without_margin(const Batch& batch) {
-  const double with = value(eps_supcon(batch.z, batch.labels, EpsSupConOptions().temperature(kTemperature).epsilon(0)));
+  const double with = value(eps_supcon(batch.z, batch.labels, EpsSupConOptions{.temperature = kTemperature, .epsilon = 0}));
   return evaluated({"USC eps-SupCon",
                     "equals SupCon's L_out at epsilon = 0",
                     "random batch, t = 0.1",
                     with,
                     "=",
-                    value(supcon(batch.z, batch.labels, SupConOptions().temperature(kTemperature))),
+                    value(supcon(batch.z, batch.labels, SupConOptions{.temperature = kTemperature})),
                     0,
                     {}});
 }
@@ -63,7 +63,7 @@ TheoremCheck supcon_without_margin(const Batch& batch) {
 std::vector<TheoremCheck> margin_forms(uint64_t seed) {
   const Batch batch = random_batch(3, 1, 4, seed);
   const auto of = [&](EpsForm form) {
-    return value(eps_supinfonce(batch.z, batch.labels, EpsSupInfoNceOptions().temperature(kTemperature).epsilon(0.25).form(form)));
+    return value(eps_supinfonce(batch.z, batch.labels, EpsSupInfoNceOptions{.temperature = kTemperature, .epsilon = 0.25, .form = form}));
   };
   std::vector<TheoremCheck> out;
   for (const auto& [name, form] : {std::pair{"a", EpsForm::kA}, {"b", EpsForm::kB}, {"d", EpsForm::kD}}) {

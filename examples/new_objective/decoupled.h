@@ -16,12 +16,11 @@
 
 namespace debias {
 
-class DecoupledOptions {
- public:
+struct DecoupledOptions {
   static constexpr char kName[] = "decoupled";
-  DEBIAS_OPTION(DecoupledOptions, double, temperature, 0.5)
-  DEBIAS_OPTION(DecoupledOptions, std::optional<double>, base_temperature, std::nullopt)
-  static const OptionTable<DecoupledOptions>& table();
+  double temperature = 0.5;
+  std::optional<double> base_temperature = std::nullopt;
+  void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };

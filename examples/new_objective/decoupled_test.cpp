@@ -13,7 +13,7 @@ namespace {
 // Two samples whose views coincide, a right angle apart: positives at cosine 1, both negatives at 0.
 TEST(Decoupled, AgreesWithAHandWorkedValue) {
   const at::Tensor z = angles({{0, 90}, {0, 90}});
-  EXPECT_NEAR(decoupled({z, {}, {}, {}, {}}, DecoupledOptions().temperature(0.5)).value.item<double>(), std::log(2.0) - 2, 1e-12);
+  EXPECT_NEAR(decoupled({z, {}, {}, {}, {}}, DecoupledOptions{.temperature = 0.5}).value.item<double>(), std::log(2.0) - 2, 1e-12);
 }
 
 TEST(Decoupled, GradientAgreesWithFiniteDifferences) {

@@ -10,7 +10,7 @@ int main() {
   auto z = at::randn({64, 2, 128});
   z = (z / z.norm(2, -1, true)).requires_grad_();
 
-  auto loss = debias::debiased_negatives(z, debias::DebiasedNegativesOptions().temperature(0.5).tau_plus(0.1));
+  auto loss = debias::debiased_negatives(z, debias::DebiasedNegativesOptions{.temperature = 0.5, .tau_plus = 0.1});
   loss.value.backward();
 
   std::printf("loss %.4f over %ld anchors, %ld clamped, gradient norm %.4f\n", loss.value.item<double>(),

@@ -15,6 +15,7 @@
 #include "tests/support/naive_negatives.h"
 #include "tests/support/objective_checks.h"
 #include "tests/support/refusals.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace bayesian_test {
@@ -29,7 +30,7 @@ constexpr BayesianForm kForms[] = {BayesianForm::kCorrected, BayesianForm::kPape
 TEST(Bayesian, Golden) {
   const at::Tensor z = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
   const auto at_point = [&](BayesianForm form, double alpha, double beta, bool stabilize = true) {
-    return value(bayesian(z, BayesianOptions().form(form).alpha(alpha).beta(beta).stabilize(stabilize)));
+    return value(bayesian(z, BayesianOptions{.form = form, .alpha = alpha, .beta = beta, .stabilize = stabilize}));
   };
   EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 0), 0.661596865, 6e-10);
   EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 1), 1.063618590, 6e-10);
@@ -129,13 +130,13 @@ TEST(BayesianWeights, CorrectedOnesEstimateTrueNegatives) {
 }
 
 naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptions& options) {
-  const RankWeighting weighting = {options.form(), options.tau_plus, options.alpha(), options.beta(), options.stabilize()};
-  const bool authors = options.form() == BayesianForm::kAuthors;
+  const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
+  const bool authors = options.form == BayesianForm::kAuthors;
   std::vector<double> w;
   for (double x : around.x) {
     double at_or_below = 0;
     for (double other : around.x) at_or_below += other <= x;
-    w.push_back(printed_weight(weighting, at_or_below / static_cast<double>(around.x.size())) * std::pow(x, authors ? 0 : options.beta()));
+    w.push_back(printed_weight(weighting, at_or_below / static_cast<double>(around.x.size())) * std::pow(x, authors ? 0 : options.beta));
   }
   const auto [total, size] = naive::weighted(around.x, w);
   double ng = authors ? 0 : total;
@@ -149,7 +150,7 @@ naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptio
 void expect_loops(const at::Tensor& z, const BayesianOptions& options) {
   const auto expected = naive::over_view_pairs(z, options.temperature, [&](const auto& around) { return looped(around, options); });
   const auto found = bayesian(z, options);
-  const std::string what = options.table().write(options).to_yaml();
+  const std::string what = config_of(options).to_yaml();
   EXPECT_NEAR(value(found), expected.value, 1e-11) << what;
   EXPECT_NEAR(found.effective_sample_size.value(), expected.effective_size, 1e-9) << what;
   for (int64_t row = 0; row < found.anchors; ++row) {
@@ -165,13 +166,12 @@ TEST(Bayesian, IsTheFormulaInLoops) {
   for (const auto& [samples, views, dimensions] : {std::tuple{2, 2, 2}, {3, 2, 5}, {8, 2, 3}, {4, 3, 3}}) {
     for (const auto& weighting : weightings()) {
       for (double t : {0.2, 1.0}) {
-        expect_loops(random_embeddings(samples, views, dimensions, ++seed), BayesianOptions()
-                                                                                .temperature(t)
-                                                                                .form(weighting.form)
-                                                                                .tau_plus(weighting.tau_plus)
-                                                                                .alpha(weighting.alpha)
-                                                                                .beta(weighting.beta)
-                                                                                .stabilize(weighting.stabilize));
+        expect_loops(random_embeddings(samples, views, dimensions, ++seed), BayesianOptions{.temperature = t,
+                                                                                            .form = weighting.form,
+                                                                                            .tau_plus = weighting.tau_plus,
+                                                                                            .alpha = weighting.alpha,
+                                                                                            .beta = weighting.beta,
+                                                                                            .stabilize = weighting.stabilize});
       }
     }
   }
@@ -181,16 +181,16 @@ TEST(Bayesian, TiesShareTheLargestRank) {
   // Axes of three dimensions: cosines are exactly 0 or +-1, and most are tied.
   const at::Tensor axes = at::cat({at::eye(3, at::kDouble), -at::eye(3, at::kDouble)});
   const at::Tensor z = axes.index_select(0, integers({0, 1, 1, 3, 2, 0, 4, 4, 1, 0})).view({5, 2, 3});
-  for (BayesianForm form : kForms) expect_loops(z, BayesianOptions().form(form).alpha(0.9).beta(0.8));
+  for (BayesianForm form : kForms) expect_loops(z, BayesianOptions{.form = form, .alpha = 0.9, .beta = 0.8});
 }
 
 TEST(Bayesian, AnEncoderThatKnowsNothingLeavesInfoNce) {
   for (const auto& z : {random_embeddings(6, 2, 4, 3), random_embeddings(4, 3, 4, 3)}) {
     const auto [expected, expected_gradient] = with_gradient(z, [](const at::Tensor& x) { return infonce(x); });
-    for (const auto& options :
-         {BayesianOptions().form(BayesianForm::kCorrected).alpha(0.5).beta(0),
-          BayesianOptions().form(BayesianForm::kPaper).alpha(0.5).beta(0),
-          BayesianOptions().form(BayesianForm::kAuthors).alpha(0.5).beta(0.5), BayesianOptions().tau_plus(0).alpha(1).beta(0)}) {
+    for (const auto& options : {BayesianOptions{.form = BayesianForm::kCorrected, .alpha = 0.5, .beta = 0},
+                                BayesianOptions{.form = BayesianForm::kPaper, .alpha = 0.5, .beta = 0},
+                                BayesianOptions{.form = BayesianForm::kAuthors, .alpha = 0.5, .beta = 0.5},
+                                BayesianOptions{.tau_plus = 0, .alpha = 1, .beta = 0}}) {
       const auto [found, gradient] = with_gradient(z, weighted_by(options));
       EXPECT_NEAR(value(found), value(expected), 1e-12);
       EXPECT_LT(largest_difference(gradient, expected_gradient), 1e-12);
@@ -206,15 +206,15 @@ at::Tensor composed(const at::Tensor& z, const BayesianOptions& options) {
   const at::Tensor sample = at::arange(b).repeat({2}), negative = sample.unsqueeze(0).ne(sample.unsqueeze(1));
   const at::Tensor compared = x.unsqueeze(1).le(x.unsqueeze(2)).logical_and(negative.unsqueeze(1)).sum(2);  // [i, j]: k at or below j
   at::Tensor by_rank = at::zeros_like(x);
-  const RankWeighting weighting = {options.form(), options.tau_plus, options.alpha(), options.beta(), options.stabilize()};
+  const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
   for (int64_t i = 0; i < 2 * b; ++i) {
     for (int64_t j = 0; j < 2 * b; ++j) {
       if (negative[i][j].item<bool>()) by_rank[i][j] = rank_weight(weighting, compared[i][j].item<int64_t>(), n);
     }
   }
-  const bool authors = options.form() == BayesianForm::kAuthors;
-  at::Tensor w = by_rank * x.pow(authors ? 0 : options.beta());
-  if (options.detach_weights()) w = w.detach();
+  const bool authors = options.form == BayesianForm::kAuthors;
+  at::Tensor w = by_rank * x.pow(authors ? 0 : options.beta);
+  if (options.detach_weights) w = w.detach();
   const at::Tensor p = (rows * rows.roll(b, 0)).sum(1).div(0.5).exp(), total = (w * x).sum(1);
   return (1 + (authors ? total : n * total / w.sum(1)) / p).log().mean();
 }
@@ -224,7 +224,7 @@ TEST(Bayesian, GradientsPassThroughHardnessUnlessDetached) {
   for (BayesianForm form : kForms) {
     std::vector<at::Tensor> gradients;
     for (bool detach : {false, true}) {
-      const auto options = BayesianOptions().form(form).beta(0.9).detach_weights(detach);
+      const auto options = BayesianOptions{.form = form, .beta = 0.9, .detach_weights = detach};
       const auto [found, gradient] = with_gradient(z, weighted_by(options));
       const at::Tensor leaf = z.clone().requires_grad_(true), expected = composed(leaf, options);
       expected.backward();
@@ -242,14 +242,14 @@ TEST(Bayesian, TiedNegativesOfAPerfectEncoderTakeTheLimit) {
   const at::Tensor z = at::tensor({1.0, 0.0, 0.6, 0.8, 0.0, 1.0, 0.0, 1.0}, at::kDouble).view({2, 2, 2});
   for (BayesianForm form : {BayesianForm::kCorrected, BayesianForm::kPaper}) {
     for (double beta : {0.0, 1.0}) {
-      const auto [found, gradient] = with_gradient(z, weighted_by(BayesianOptions().form(form).alpha(1).beta(beta)));
-      const auto [near, near_gradient] = with_gradient(z, weighted_by(BayesianOptions().form(form).alpha(1 - 1e-10).beta(beta)));
+      const auto [found, gradient] = with_gradient(z, weighted_by(BayesianOptions{.form = form, .alpha = 1, .beta = beta}));
+      const auto [near, near_gradient] = with_gradient(z, weighted_by(BayesianOptions{.form = form, .alpha = 1 - 1e-10, .beta = beta}));
       EXPECT_NEAR(value(found), value(near), 1e-8);
       EXPECT_LT(largest_difference(gradient, near_gradient), 1e-8);
       EXPECT_NEAR(found.per_anchor[0].item<double>(), infonce(z).per_anchor[0].item<double>(), 1e-12);
     }
   }
-  const auto authors = with_gradient(z, weighted_by(BayesianOptions().form(BayesianForm::kAuthors).alpha(1).beta(0.7)));
+  const auto authors = with_gradient(z, weighted_by(BayesianOptions{.form = BayesianForm::kAuthors, .alpha = 1, .beta = 0.7}));
   EXPECT_EQ(authors.first.per_anchor[0].item<double>(), 0);
   EXPECT_GT(authors.first.per_anchor[1].item<double>(), 0);
   EXPECT_TRUE(authors.second.isfinite().all().item<bool>());
@@ -260,7 +260,7 @@ TEST(Bayesian, TheHardestNegativeOfAPerfectEncoderIsIgnoredAtAnyTemperature) {
   const at::Tensor z = angles({{0, 2, 90}, {10, 40, 120}});
   for (auto type : {at::kFloat, at::kDouble}) {
     for (double t : {0.005, 0.05}) {
-      const auto options = BayesianOptions().temperature(t).alpha(1).beta(1);
+      const auto options = BayesianOptions{.temperature = t, .alpha = 1, .beta = 1};
       const double s = std::cos(40 * std::numbers::pi / 180) / t,
                    p = std::cos(10 * std::numbers::pi / 180) / t;  // the next one alone matters, omega = 4
       const double expected = std::log1p(4 * std::exp(s - p));
@@ -273,7 +273,7 @@ TEST(Bayesian, TheHardestNegativeOfAPerfectEncoderIsIgnoredAtAnyTemperature) {
 TEST(Bayesian, EnginesAgree) {
   for (int64_t views : {2, 3}) {
     expect_engines_agree(
-        views, [&](const ObjectiveInput& input) { return bayesian(input, BayesianOptions().alpha(0.9).detach_weights(views == 2)); });
+        views, [&](const ObjectiveInput& input) { return bayesian(input, BayesianOptions{.alpha = 0.9, .detach_weights = views == 2}); });
   }
 }
 
@@ -293,11 +293,11 @@ TEST(Bayesian, IsFiniteEverywhere) {
                 for (bool either : {false, true}) {
                   const bool authors = form == BayesianForm::kAuthors;
                   if (authors && (beta < 0.5 || beta > 1 || (alpha == 1 && beta == 1))) continue;
-                  auto options = BayesianOptions().temperature(t).form(form).alpha(alpha).beta(beta).tau_plus(tau_plus);
-                  authors ? options.stabilize(either) : options.detach_weights(either);
+                  auto options = BayesianOptions{.temperature = t, .form = form, .tau_plus = tau_plus, .alpha = alpha, .beta = beta};
+                  (authors ? options.stabilize : options.detach_weights) = either;
                   const auto [found, gradient] = with_gradient(z.to(type), weighted_by(options));
-                  ASSERT_TRUE(std::isfinite(value(found))) << z << options.table().write(options).to_yaml();
-                  ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << options.table().write(options).to_yaml();
+                  ASSERT_TRUE(std::isfinite(value(found))) << z << config_of(options).to_yaml();
+                  ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << config_of(options).to_yaml();
                   ASSERT_GE(*found.effective_sample_size, 1);
                   ASSERT_LE(*found.effective_sample_size, 2 * z.size(0) - 2);
                 }
@@ -314,12 +314,12 @@ TEST(Bayesian, EdgesWorkedByHand) {
   const at::Tensor equal = angles({{30, 30, 30, 30}, {30, 30, 30, 30}});
   for (BayesianForm form : {BayesianForm::kCorrected, BayesianForm::kPaper}) {
     for (double t : {0.005, 0.5}) {
-      EXPECT_NEAR(value(bayesian(equal, BayesianOptions().form(form).temperature(t))), std::log(7.0), 1e-9);
+      EXPECT_NEAR(value(bayesian(equal, BayesianOptions{.temperature = t, .form = form})), std::log(7.0), 1e-9);
     }
-    EXPECT_NEAR(value(bayesian(at::zeros({4, 2, 3}, at::kDouble), BayesianOptions().form(form).alpha(1))), std::log(7.0), 1e-12);
+    EXPECT_NEAR(value(bayesian(at::zeros({4, 2, 3}, at::kDouble), BayesianOptions{.form = form, .alpha = 1})), std::log(7.0), 1e-12);
   }
   for (BayesianForm form : kForms) {
-    const auto alone = with_gradient(random_embeddings(1, 2, 3, 5), weighted_by(BayesianOptions().form(form).beta(0.5)));
+    const auto alone = with_gradient(random_embeddings(1, 2, 3, 5), weighted_by(BayesianOptions{.form = form, .beta = 0.5}));
     EXPECT_EQ(value(alone.first), 0);
     EXPECT_EQ(alone.second.abs().max().item<double>(), 0);
     EXPECT_FALSE(alone.first.effective_sample_size.has_value());
@@ -333,14 +333,20 @@ TEST(Bayesian, RefusesWhatItCannotDo) {
     EXPECT_TRUE(text.starts_with("bayesian: "));
     return text;
   };
-  const auto authors = BayesianOptions().form(BayesianForm::kAuthors);
-  EXPECT_NE(message(BayesianOptions(authors).beta(0.4)).find("[0.5, 1]"), std::string::npos);
-  EXPECT_NE(message(BayesianOptions(authors).beta(1.5)).find("[0.5, 1]"), std::string::npos);
-  EXPECT_NE(message(BayesianOptions(authors).alpha(1).beta(1)).find("alpha 1 with beta 1"), std::string::npos);
-  EXPECT_NE(message(BayesianOptions().alpha(0.4)).find("[0.5, 1]"), std::string::npos);
-  EXPECT_NE(message(BayesianOptions().beta(-1)).find(">= 0"), std::string::npos);
-  EXPECT_NO_THROW(loss(BayesianOptions().alpha(1).beta(1)));
-  EXPECT_NO_THROW(loss(BayesianOptions().beta(2)));
+  const auto authors = BayesianOptions{.form = BayesianForm::kAuthors};
+  EXPECT_NE(message(with_changes(authors, [&](auto& o) { o.beta = 0.4; })).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(with_changes(authors, [&](auto& o) { o.beta = 1.5; })).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(with_changes(authors,
+                                 [&](auto& o) {
+                                   o.alpha = 1;
+                                   o.beta = 1;
+                                 }))
+                .find("alpha 1 with beta 1"),
+            std::string::npos);
+  EXPECT_NE(message(BayesianOptions{.alpha = 0.4}).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(BayesianOptions{.beta = -1}).find(">= 0"), std::string::npos);
+  EXPECT_NO_THROW(loss(BayesianOptions{.alpha = 1, .beta = 1}));
+  EXPECT_NO_THROW(loss(BayesianOptions{.beta = 2}));
 }
 
 TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
@@ -351,7 +357,7 @@ TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
   };
   const auto options = entry.read(parse_yaml("{alpha: 0.5, beta: 2}", "term"), {});
   const auto changed = options->with({{place("alpha"), 0.7, ""}, {place("beta"), 0.1, ""}});
-  EXPECT_EQ(value((*changed->make())(input)), value(bayesian(input, BayesianOptions().alpha(0.7).beta(0.1))));
+  EXPECT_EQ(value((*changed->make())(input)), value(bayesian(input, BayesianOptions{.alpha = 0.7, .beta = 0.1})));
   EXPECT_THROW(changed->with({{place("alpha"), 0.3, ""}}), Error);
   // Neither fits the other's value of before.
   const auto authors = entry.read(parse_yaml("{form: authors, alpha: 1, beta: 0.6}", "term"), {});

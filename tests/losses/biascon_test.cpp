@@ -38,7 +38,7 @@ std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& label
 
 TEST(BiasCon, GoldenValues) {
   EXPECT_NEAR(value(biascon(two_views(), classes(), biases())), 9.348632186, 6e-10);
-  EXPECT_NEAR(value(biascon(two_views(), classes(), biases(), Options().temperature(0.1))), 6.624614383, 6e-10);
+  EXPECT_NEAR(value(biascon(two_views(), classes(), biases(), Options{.temperature = 0.1})), 6.624614383, 6e-10);
 }
 
 TEST(BiasCon, AgreesWithLoopsOverRows) {
@@ -47,7 +47,7 @@ TEST(BiasCon, AgreesWithLoopsOverRows) {
     const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
     const std::vector<int64_t> labels(y.begin(), y.begin() + samples), bias(b.begin(), b.begin() + samples);
     for (double t : {0.07, 0.5}) {
-      const auto found = biascon(z, integers(labels), integers(bias), Options().temperature(t));
+      const auto found = biascon(z, integers(labels), integers(bias), Options{.temperature = t});
       const auto expected = naive(z, labels, bias, t);
       ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
       EXPECT_EQ(found.anchors_used, found.anchors);
@@ -61,10 +61,10 @@ TEST(BiasCon, AgreesWithLoopsOverRows) {
 
 TEST(BiasCon, OfOneViewAndOwnBiasesItIsSupCon) {
   const at::Tensor z = random_embeddings(8, 1, 4, 2), labels = integers({0, 1, 0, 1, 2, 2, 2, 3}), own = at::arange(8);
-  const double expected = value(supcon(z, labels, SupConOptions().temperature(0.07)));
+  const double expected = value(supcon(z, labels, SupConOptions{.temperature = 0.07}));
   EXPECT_NEAR(value(biascon(z, labels, own)), expected, 1e-12);
   EXPECT_NEAR(value(biascon(z, labels, at::full({8}, -1, at::kLong))), expected, 1e-12);  // unknown biases differ from each other
-  EXPECT_NEAR(value(biascon(z, labels, own, Options().base_temperature(0.7))), expected / 10, 1e-12);
+  EXPECT_NEAR(value(biascon(z, labels, own, Options{.base_temperature = 0.7})), expected / 10, 1e-12);
 }
 
 TEST(BiasCon, OneConflictingSampleAmongManyKeepsSinglePrecision) {
@@ -72,13 +72,14 @@ TEST(BiasCon, OneConflictingSampleAmongManyKeepsSinglePrecision) {
   const at::Tensor rows = random_embeddings(800, 1, 16, 2) + 0.5, z = (rows / rows.norm(2, -1, true)).to(at::kFloat);
   const at::Tensor labels = at::zeros({800}, at::kLong), bias = at::zeros({800}, at::kLong);
   bias[7] = 1;
-  const auto options = Options().temperature(0.005);
+  const auto options = Options{.temperature = 0.005};
   const at::Tensor exact = biascon(z.to(at::kDouble), labels, bias, options).per_anchor;
   EXPECT_LT(largest_difference(biascon(z, labels, bias, options).per_anchor, exact), 3e-4);
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, double expected, const std::string& what) {
-  debias::expect_edge(z, expected, what, [&](const at::Tensor& rows) { return biascon(rows, labels, bias, Options().temperature(0.005)); });
+  debias::expect_edge(z, expected, what,
+                      [&](const at::Tensor& rows) { return biascon(rows, labels, bias, Options{.temperature = 0.005}); });
 }
 
 TEST(BiasCon, EdgesAreFiniteAndRight) {

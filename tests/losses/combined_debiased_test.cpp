@@ -8,6 +8,7 @@
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
 #include "tests/support/refusals.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace combined_debiased_test {
@@ -21,9 +22,9 @@ TEST(CombinedDebiased, Golden) {
   EXPECT_NEAR(value(half), (0.500208463 + 0.401999982) / 2, 6e-10);
   EXPECT_EQ(half.clamped, 2);
   EXPECT_EQ(half.clamped_of(), 2 * 8);  // anchors of either part
-  const auto share = CombinedDebiasedOptions().mix(0.2);
+  const auto share = CombinedDebiasedOptions{.mix = 0.2};
   EXPECT_NEAR(value(combined_debiased(kThree, share)), 0.2 * 0.501546925 + 0.8 * 0.397493809, 6e-10);
-  const auto sum = CombinedDebiasedOptions(share).form(PositiveForm::kSum);
+  const auto sum = with_changes(share, [&](auto& o) { o.form = PositiveForm::kSum; });
   EXPECT_NEAR(value(combined_debiased(kTwo, sum)), 0.2 * 0.500208463 + 0.8 * 0.267143144, 6e-10);
 }
 
@@ -34,8 +35,8 @@ std::vector<CombinedDebiasedOptions> settings() {
       for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum, PositiveForm::kFinal}) {
         for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
           for (bool drop : {false, true}) {
-            all.push_back(
-                CombinedDebiasedOptions().clamp(clamp).guard(guard).form(form).aggregation(aggregation).drop_false_negatives(drop));
+            all.push_back(CombinedDebiasedOptions{
+                .clamp = clamp, .form = form, .guard = guard, .aggregation = aggregation, .drop_false_negatives = drop});
           }
         }
       }
@@ -49,29 +50,32 @@ TEST(CombinedDebiased, IsTheMixtureOfItsPartsForAllTheirOptions) {
   for (const auto& setting : settings()) {
     for (const auto& z : {random_embeddings(4, 2, 3, 5), random_embeddings(4, 3, 3, 6)}) {
       for (double tau_plus : {0.1, 0.5}) {
-        const auto options = CombinedDebiasedOptions(setting).tau_plus(tau_plus).temperature(0.4).base_temperature(0.1).mix(0.3);
-        const std::string what = options.table().write(options).to_yaml();
+        const auto options = with_changes(setting, [&](auto& o) {
+          o.tau_plus = tau_plus;
+          o.temperature = 0.4;
+          o.base_temperature = 0.1;
+          o.mix = 0.3;
+        });
+        const std::string what = config_of(options).to_yaml();
         const auto [a, a_gradient] = with_gradient(z, [&](const at::Tensor& x) {
           return debiased_negatives(x,
-                                    DebiasedNegativesOptions()
-                                        .temperature(0.4)
-                                        .base_temperature(0.1)
-                                        .tau_plus(tau_plus)
-                                        .clamp(setting.clamp())
-                                        .aggregation(setting.aggregation())
-                                        .drop_false_negatives(setting.drop_false_negatives()),
+                                    DebiasedNegativesOptions{.temperature = 0.4,
+                                                             .base_temperature = 0.1,
+                                                             .tau_plus = tau_plus,
+                                                             .clamp = setting.clamp,
+                                                             .aggregation = setting.aggregation,
+                                                             .drop_false_negatives = setting.drop_false_negatives},
                                     labels);
         });
         const auto [b, b_gradient] = with_gradient(z, [&](const at::Tensor& x) {
           return debiased_positives(x,
-                                    DebiasedPositivesOptions()
-                                        .temperature(0.4)
-                                        .base_temperature(0.1)
-                                        .tau_plus(tau_plus)
-                                        .guard(setting.guard())
-                                        .form(setting.form())
-                                        .aggregation(setting.aggregation())
-                                        .drop_false_negatives(setting.drop_false_negatives()),
+                                    DebiasedPositivesOptions{.temperature = 0.4,
+                                                             .base_temperature = 0.1,
+                                                             .tau_plus = tau_plus,
+                                                             .form = setting.form,
+                                                             .guard = setting.guard,
+                                                             .aggregation = setting.aggregation,
+                                                             .drop_false_negatives = setting.drop_false_negatives},
                                     labels);
         });
         const auto [found, gradient] = with_gradient(z, [&](const at::Tensor& x) { return combined_debiased(x, options, labels); });
@@ -98,20 +102,20 @@ void expect_same(const ObjectiveResult& a, const ObjectiveResult& b) {
 TEST(CombinedDebiased, WithTheWholeShareIsOnePart) {
   for (const auto& z : {kTwo, kThree}) {
     for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
-      const auto options = CombinedDebiasedOptions().aggregation(aggregation);
-      expect_same(combined_debiased(z, CombinedDebiasedOptions(options).mix(1)),
-                  debiased_negatives(z, DebiasedNegativesOptions().aggregation(aggregation)));
-      expect_same(combined_debiased(z, CombinedDebiasedOptions(options).mix(0)),
-                  debiased_positives(z, DebiasedPositivesOptions().aggregation(aggregation)));
+      const auto options = CombinedDebiasedOptions{.aggregation = aggregation};
+      expect_same(combined_debiased(z, with_changes(options, [&](auto& o) { o.mix = 1; })),
+                  debiased_negatives(z, DebiasedNegativesOptions{.aggregation = aggregation}));
+      expect_same(combined_debiased(z, with_changes(options, [&](auto& o) { o.mix = 0; })),
+                  debiased_positives(z, DebiasedPositivesOptions{.aggregation = aggregation}));
     }
   }
 }
 
 TEST(CombinedDebiased, AnAnchorThatOnePartDropsLeavesThatPartsMean) {
   const at::Tensor z = angles({{0, 0, 0, 0}, {180, 0, 0, 0}});
-  const auto part = debiased_positives(z, DebiasedPositivesOptions().guard(Guard::kNone));
+  const auto part = debiased_positives(z, DebiasedPositivesOptions{.guard = Guard::kNone});
   ASSERT_LT(part.anchors_used, 8);
-  const auto found = combined_debiased(z, CombinedDebiasedOptions().guard(Guard::kNone));
+  const auto found = combined_debiased(z, CombinedDebiasedOptions{.guard = Guard::kNone});
   EXPECT_EQ(found.anchors, 8);
   EXPECT_EQ(found.anchors_used, part.anchors_used);
   EXPECT_TRUE(std::isnan(found.per_anchor[0].item<double>()));
@@ -147,11 +151,11 @@ TEST(CombinedDebiased, IsFiniteEverywhere) {
     for (const auto& z : inputs) {
       for (auto type : {at::kFloat, at::kDouble}) {
         for (double t : {1e-3, 100.0}) {
-          const auto options = CombinedDebiasedOptions(setting).temperature(t);
+          const auto options = with_changes(setting, [&](auto& o) { o.temperature = t; });
           const auto [found, gradient] =
               with_gradient(z.to(type), [&](const at::Tensor& x) { return combined_debiased(x, options, labels); });
-          ASSERT_TRUE(std::isfinite(value(found))) << z << options.table().write(options).to_yaml();
-          ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << options.table().write(options).to_yaml();
+          ASSERT_TRUE(std::isfinite(value(found))) << z << config_of(options).to_yaml();
+          ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << config_of(options).to_yaml();
         }
       }
     }
@@ -161,7 +165,7 @@ TEST(CombinedDebiased, IsFiniteEverywhere) {
 TEST(CombinedDebiased, OneSampleCostsNothing) {
   for (double mix : {0.0, 0.5, 1.0}) {
     const auto [found, gradient] = with_gradient(
-        random_embeddings(1, 2, 3, 5), [&](const at::Tensor& x) { return combined_debiased(x, CombinedDebiasedOptions().mix(mix)); });
+        random_embeddings(1, 2, 3, 5), [&](const at::Tensor& x) { return combined_debiased(x, CombinedDebiasedOptions{.mix = mix}); });
     EXPECT_EQ(value(found), 0);
     EXPECT_EQ(gradient.abs().max().item<double>(), 0);
     EXPECT_FALSE(found.min_estimate.has_value());
@@ -175,9 +179,9 @@ TEST(CombinedDebiased, RefusesWhatItCannotDo) {
     EXPECT_TRUE(text.starts_with("combined_debiased: "));
     return text;
   };
-  EXPECT_NE(message(CombinedDebiasedOptions().mix(1.01)).find("[0, 1]"), std::string::npos);
-  EXPECT_NE(message(CombinedDebiasedOptions().mix(-0.01)).find("[0, 1]"), std::string::npos);
-  EXPECT_NE(message(CombinedDebiasedOptions().drop_false_negatives(true)).find("needs labels"), std::string::npos);
+  EXPECT_NE(message(CombinedDebiasedOptions{.mix = 1.01}).find("[0, 1]"), std::string::npos);
+  EXPECT_NE(message(CombinedDebiasedOptions{.mix = -0.01}).find("[0, 1]"), std::string::npos);
+  EXPECT_NE(message(CombinedDebiasedOptions{.drop_false_negatives = true}).find("needs labels"), std::string::npos);
 }
 
 }  // namespace combined_debiased_test

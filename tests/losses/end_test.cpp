@@ -19,8 +19,8 @@ namespace end_test {
 constexpr double kPrinted = 6e-10;
 constexpr Engine kEngines[] = {Engine::kDense, Engine::kFused, Engine::kAuto};
 
-EndOptions perpendicular() { return EndOptions().alpha(1).beta(0); }
-EndOptions parallel(bool full) { return EndOptions().alpha(0).beta(1).full_pairs(full); }
+EndOptions perpendicular() { return EndOptions{.alpha = 1, .beta = 0}; }
+EndOptions parallel(bool full) { return EndOptions{.alpha = 0, .beta = 1, .full_pairs = full}; }
 
 ObjectiveResult with_engine(Engine engine, const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias,
                             const EndOptions& options) {
@@ -56,12 +56,12 @@ double naive(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bi
       const double c = rows[i].dot(rows[j]).item<double>();
       if (colour(i) == colour(j)) by_bias[colour(i)] += c, all += 1;
       if (label(i) < 0 || label(i) != label(j) || colour(i) == colour(j)) continue;
-      if (options.full_pairs() || colour(i) < colour(j)) parallel_sum += (1 + c) / 2, parallel_pairs += 1;
+      if (options.full_pairs || colour(i) < colour(j)) parallel_sum += (1 + c) / 2, parallel_pairs += 1;
     }
   }
   double value = 0;
-  for (const auto& [b, sum] : by_bias) value += options.alpha() * std::abs(sum) / std::max(all, 1.0);
-  if (parallel_pairs > 0) value += options.beta() * (1 - parallel_sum / parallel_pairs);
+  for (const auto& [b, sum] : by_bias) value += options.alpha * std::abs(sum) / std::max(all, 1.0);
+  if (parallel_pairs > 0) value += options.beta * (1 - parallel_sum / parallel_pairs);
   return value;
 }
 
@@ -78,7 +78,8 @@ Batch batch(int64_t samples, int64_t views, int64_t seed) {
 }
 
 std::vector<EndOptions> all_options() {
-  return {EndOptions(), EndOptions().full_pairs(true), perpendicular(), parallel(false), parallel(true), EndOptions().alpha(50).beta(3)};
+  return {EndOptions(),   EndOptions{.full_pairs = true},    perpendicular(), parallel(false),
+          parallel(true), EndOptions{.alpha = 50, .beta = 3}};
 }
 
 TEST(EndOracle, LoopsOverPairsGiveTheSame) {
@@ -150,9 +151,9 @@ TEST(EndLaws, OnlyFullPairsAreFreeOfTheOrderOfRows) {
 
 TEST(EndLaws, SpreadRowsAndGatheredRowsAreLeast) {
   // Opposite rows of one bias label, equal rows of one label.
-  const auto found = end(angles({{0, 0, 180, 180}}), classes(), biases(), EndOptions().full_pairs(true));
+  const auto found = end(angles({{0, 0, 180, 180}}), classes(), biases(), EndOptions{.full_pairs = true});
   EXPECT_NEAR(found.value.item<double>(), 0.1, 1e-12);  // R_perp = 1: pairs at cosine -1 add up within a bias label
-  EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), biases(), EndOptions().full_pairs(true)).value.item<double>(), 0, 1e-12);
+  EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), biases(), EndOptions{.full_pairs = true}).value.item<double>(), 0, 1e-12);
 }
 
 TEST(EndEdges, WithoutPairsItIsZeroAndUsesNothing) {
@@ -202,8 +203,8 @@ TEST(EndErrors, AreNamed) {
   EXPECT_EQ(refusal({.z = z, .labels = classes()}), ErrorKind::kUsage);
   EXPECT_EQ(refusal({.z = z.select(1, 0), .labels = classes(), .bias = biases()}), ErrorKind::kData);
   EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = integers({0, 1})}), ErrorKind::kData);
-  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions().alpha(-1)), ErrorKind::kUsage);
-  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions().beta(-1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions{.alpha = -1}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = biases()}, EndOptions{.beta = -1}), ErrorKind::kUsage);
 }
 
 }  // namespace end_test

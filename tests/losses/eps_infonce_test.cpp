@@ -16,7 +16,7 @@ namespace debias {
 namespace eps_infonce_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-EpsInfoNceOptions margin(double epsilon, double t = 0.1) { return EpsInfoNceOptions().temperature(t).epsilon(epsilon); }
+EpsInfoNceOptions margin(double epsilon, double t = 0.1) { return EpsInfoNceOptions{.temperature = t, .epsilon = epsilon}; }
 
 // The loss of one anchor and the mean over pairs of views, from raw exponentials.
 double naive(const at::Tensor& z, const EpsInfoNceOptions& options) {
@@ -34,7 +34,7 @@ double naive(const at::Tensor& z, const EpsInfoNceOptions& options) {
         double negatives = 0;
         for (int64_t j = 0; j < samples; ++j) negatives += j == i ? 0 : e(i, v, j, v) + e(i, v, j, w);
         const double positive = e(i, v, i, w);
-        sum -= std::log(positive / (positive * std::exp(-options.epsilon()) + negatives)), count += 1;
+        sum -= std::log(positive / (positive * std::exp(-options.epsilon) + negatives)), count += 1;
       }
     }
   }
@@ -65,7 +65,7 @@ TEST(EpsInfoNce, WithoutAMarginItIsInfoNce) {
 
 TEST(EpsInfoNce, LiesBetweenInfoL1OAndInfoNceAndDecreasesInTheMargin) {
   const at::Tensor z = random_embeddings(7, 2, 4, 1);
-  at::Tensor above = infonce(z, InfoNceOptions().temperature(0.1)).per_anchor;
+  at::Tensor above = infonce(z, InfoNceOptions{.temperature = 0.1}).per_anchor;
   for (double epsilon : {0.1, 1.0, 5.0, 40.0, kInfinity}) {
     const at::Tensor loss = eps_infonce(z, margin(epsilon)).per_anchor;
     EXPECT_TRUE(loss.le(above).all().item<bool>()) << epsilon;
@@ -77,7 +77,8 @@ TEST(EpsInfoNce, LiesBetweenInfoL1OAndInfoNceAndDecreasesInTheMargin) {
 
 TEST(EpsInfoNce, BaseTemperatureRescales) {
   const at::Tensor z = random_embeddings(5, 2, 4, 1);
-  EXPECT_NEAR(value(eps_infonce(z, margin(0.25).base_temperature(0.07))), value(eps_infonce(z)) * 0.1 / 0.07, 1e-12);
+  EXPECT_NEAR(value(eps_infonce(z, EpsInfoNceOptions{.temperature = 0.1, .base_temperature = 0.07, .epsilon = 0.25})),
+              value(eps_infonce(z)) * 0.1 / 0.07, 1e-12);
 }
 
 void expect_edge(const at::Tensor& z, double epsilon, double expected, const std::string& what) {

@@ -16,6 +16,7 @@
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace eps_supinfonce_test {
@@ -33,14 +34,14 @@ at::Tensor similarities(const at::Tensor& z, double t) {
 
 // One anchor's loss from its similarities, in raw exponentials.
 double anchor_loss(const std::vector<double>& positives, const std::vector<double>& negatives, const Options& options) {
-  const double omega = std::exp(-options.epsilon()), p = static_cast<double>(positives.size()), n = static_cast<double>(negatives.size());
+  const double omega = std::exp(-options.epsilon), p = static_cast<double>(positives.size()), n = static_cast<double>(negatives.size());
   if (positives.empty()) return 0;
   if (negatives.empty() && omega == 0) return 0;
   double all = 0, near = 0, opposite = 0;
   for (double s : negatives) all += std::exp(s);
   for (double s : positives) near += std::exp(s), opposite += std::exp(-s);
   double sum = 0, count = 1;
-  switch (options.form()) {
+  switch (options.form) {
     case EpsForm::kC:
       for (double s : positives) sum += std::log(omega + all * std::exp(-s));
       count = p;
@@ -62,7 +63,7 @@ double anchor_loss(const std::vector<double>& positives, const std::vector<doubl
       sum = -std::log(near / (omega * near / p + all));
       break;
   }
-  return options.over_positives() == OverPositives::kMean ? sum / count : sum;
+  return options.over_positives == OverPositives::kMean ? sum / count : sum;
 }
 
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const Options& options) {
@@ -84,17 +85,17 @@ std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& label
 
 TEST(EpsSupInfoNce, GoldenValues) {
   EXPECT_NEAR(golden(Options()), 1.046384966, 6e-10);
-  EXPECT_NEAR(golden(Options().temperature(0.5)), 0.620409864, 6e-10);
-  EXPECT_NEAR(golden(Options().base_temperature(0.07)), 1.494835666, 6e-10);
-  const auto sum = [](EpsForm form) { return Options().form(form).over_positives(OverPositives::kSum); };
+  EXPECT_NEAR(golden(Options{.temperature = 0.5}), 0.620409864, 6e-10);
+  EXPECT_NEAR(golden(Options{.base_temperature = 0.07}), 1.494835666, 6e-10);
+  const auto sum = [](EpsForm form) { return Options{.form = form, .over_positives = OverPositives::kSum}; };
   EXPECT_NEAR(golden(sum(EpsForm::kC)), 3.139154899, 6e-10);
   EXPECT_NEAR(golden(sum(EpsForm::kA)), 2.586840786, 6e-10);
   EXPECT_NEAR(golden(sum(EpsForm::kB)), 3.813781205, 6e-10);
   EXPECT_NEAR(golden(sum(EpsForm::kD)), 3.136033254, 6e-10);
-  EXPECT_NEAR(golden(Options().epsilon(kInfinity)), -4.863990576, 6e-10);
-  EXPECT_NEAR(golden(Options().epsilon(kInfinity).temperature(0.5)), -0.235821912, 6e-10);
-  EXPECT_NEAR(golden(Options().form(EpsForm::kIn)), -1.307723828, 6e-10);
-  EXPECT_NEAR(golden(Options().form(EpsForm::kIn).temperature(0.5)), -0.704913273, 6e-10);
+  EXPECT_NEAR(golden(Options{.epsilon = kInfinity}), -4.863990576, 6e-10);
+  EXPECT_NEAR(golden(Options{.temperature = 0.5, .epsilon = kInfinity}), -0.235821912, 6e-10);
+  EXPECT_NEAR(golden(Options{.form = EpsForm::kIn}), -1.307723828, 6e-10);
+  EXPECT_NEAR(golden(Options{.temperature = 0.5, .form = EpsForm::kIn}), -0.704913273, 6e-10);
 }
 
 TEST(EpsSupInfoNce, AgreesWithLoopsOverRows) {
@@ -102,9 +103,9 @@ TEST(EpsSupInfoNce, AgreesWithLoopsOverRows) {
     for (EpsForm form : kForms) {
       for (double epsilon : {0.0, 0.25, 4.0, kInfinity}) {
         for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
-          const auto options = Options().temperature(0.2).form(form).epsilon(epsilon).over_positives(over);
+          const auto options = Options{.temperature = 0.2, .epsilon = epsilon, .form = form, .over_positives = over};
           expect_per_anchor(eps_supinfonce(z, integers(labels), options), naive(z, labels, options),
-                            batch + " " + Options::table().write(options).to_json().dump());
+                            batch + " " + config_of(options).to_json().dump());
         }
       }
     }
@@ -132,7 +133,7 @@ TEST(EpsSupInfoNce, FormDInPanelsOfAnySizeIsTheSame) {
 }
 
 TEST(EpsSupInfoNce, FormDIsDenseWhereAskedAndThenHasASecondDerivative) {
-  const auto options = Options().form(EpsForm::kD);
+  const auto options = Options{.form = EpsForm::kD};
   const auto with = [&](Engine engine) {
     const at::Tensor leaf = random_embeddings(7, 2, 5, 3).requires_grad_(true);
     const ObjectiveInput input = {.z = leaf, .labels = integers({0, 1, 0, 2, 1, 0, -1}), .engine = engine};
@@ -160,17 +161,17 @@ TEST(EpsSupInfoNce, FormDInMoreTermsThanDenseHoldsIsRefused) {
 
 TEST(EpsSupInfoNce, FormDRefusesASecondDerivative) {
   const at::Tensor leaf = two_views().requires_grad_(true);
-  const ObjectiveResult found = eps_supinfonce(leaf, classes(), Options().form(EpsForm::kD));
+  const ObjectiveResult found = eps_supinfonce(leaf, classes(), Options{.form = EpsForm::kD});
   EXPECT_THROW(torch::autograd::grad({found.value}, {leaf}, {}, true, true), Error);
 }
 
 TEST(EpsSupInfoNce, FormsAgreeOnOnePositiveAndOneNegative) {
   const at::Tensor z = random_embeddings(3, 1, 4, 8), labels = integers({0, 0, 1});  // the third row has no positive
   for (double epsilon : {0.0, 0.25, 7.0, kInfinity}) {
-    const double expected = value(eps_supinfonce(z, labels, Options().epsilon(epsilon)));
+    const double expected = value(eps_supinfonce(z, labels, Options{.epsilon = epsilon}));
     for (EpsForm form : kForms) {
       for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
-        EXPECT_NEAR(value(eps_supinfonce(z, labels, Options().epsilon(epsilon).form(form).over_positives(over))), expected, 1e-12);
+        EXPECT_NEAR(value(eps_supinfonce(z, labels, Options{.epsilon = epsilon, .form = form, .over_positives = over})), expected, 1e-12);
       }
     }
   }
@@ -179,8 +180,8 @@ TEST(EpsSupInfoNce, FormsAgreeOnOnePositiveAndOneNegative) {
 TEST(EpsSupInfoNce, OfOneSamplePerClassItIsEpsInfoNce) {
   const at::Tensor z = random_embeddings(6, 2, 4, 8);
   for (double epsilon : {0.0, 0.25, kInfinity}) {
-    EXPECT_NEAR(value(eps_supinfonce(z, integers({0, 1, 2, 3, -1, -1}), Options().epsilon(epsilon))),
-                value(eps_infonce(z, EpsInfoNceOptions().epsilon(epsilon))), 1e-12);
+    EXPECT_NEAR(value(eps_supinfonce(z, integers({0, 1, 2, 3, -1, -1}), Options{.epsilon = epsilon})),
+                value(eps_infonce(z, EpsInfoNceOptions{.epsilon = epsilon})), 1e-12);
   }
 }
 
@@ -201,7 +202,7 @@ TEST(EpsSupInfoNce, VariantAuthorsIsTheReleasedArithmetic) {
   for (double epsilon : {0.25, 20.0}) {
     for (bool in : {false, true}) {
       const std::string text = fmt::format("{{variant: authors, epsilon: {}, form: {}}}", epsilon, in ? "in" : "c");
-      const auto options = Options::table().read(parse_yaml(text, "term"), "test");
+      const auto options = options_from<Options>(parse_yaml(text, "term"), "test");
       const at::Tensor leaf = z.clone().requires_grad_(true), other = z.clone().requires_grad_(true);
       const ObjectiveResult found = eps_supinfonce(leaf, labels, options);
       found.value.backward();
@@ -210,15 +211,16 @@ TEST(EpsSupInfoNce, VariantAuthorsIsTheReleasedArithmetic) {
       EXPECT_LT(largest_difference(found.per_anchor, expected.detach()), 1e-10) << text;
       EXPECT_LT(largest_difference(leaf.grad(), other.grad()), 1e-10) << text;
       if (epsilon == 20 && !in) {
-        EXPECT_GT(std::abs(value(found) - value(eps_supinfonce(z, labels, Options(options).log_eps(0)))), 0.1);
+        EXPECT_GT(std::abs(value(found) - value(eps_supinfonce(z, labels, with_changes(options, [&](auto& o) { o.log_eps = 0; })))), 0.1);
       }
     }
   }
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const Options& options, double expected, const std::string& what) {
-  debias::expect_edge(z, expected, what + " " + Options::table().write(options).to_json().dump(),
-                      [&](const at::Tensor& rows) { return eps_supinfonce(rows, labels, Options(options).temperature(0.005)); });
+  debias::expect_edge(z, expected, what + " " + config_of(options).to_json().dump(), [&](const at::Tensor& rows) {
+    return eps_supinfonce(rows, labels, with_changes(options, [&](auto& o) { o.temperature = 0.005; }));
+  });
 }
 
 TEST(EpsSupInfoNce, EdgesAreFiniteAndRight) {
@@ -226,7 +228,7 @@ TEST(EpsSupInfoNce, EdgesAreFiniteAndRight) {
   const at::Tensor opposite = at::cat({row, row, -row, -row}).expand({4, 2, 6}), mixed = at::cat({row, -row, row, -row}).expand({4, 2, 6});
   for (EpsForm form : kForms) {
     for (double epsilon : {0.0, 2.0, kInfinity}) {
-      const auto options = Options().form(form).epsilon(epsilon);
+      const auto options = Options{.epsilon = epsilon, .form = form};
       const double omega = std::exp(-epsilon), negatives = form == EpsForm::kB || form == EpsForm::kD ? 1 : 4;
       const double positives = form == EpsForm::kA || form == EpsForm::kB ? 3 : form == EpsForm::kIn ? 1. / 3 : 1;
       const double shift = form == EpsForm::kIn ? omega / 3 : omega;
@@ -246,16 +248,16 @@ TEST(EpsSupInfoNce, EdgesAreFiniteAndRight) {
                            : form == EpsForm::kB  ? (2 * (400 + std::log(2)) + 2 * std::log(std::exp(-0.25) + 2)) / 4
                            : form == EpsForm::kC  ? (2 * (400 + std::log(2)) + std::log(std::exp(-0.25) + 2)) / 3
                                                   : 0;
-    if (form != EpsForm::kD) expect_edge(mixed, classes(), Options().form(form), hardest, "positives at cosine -1");
-    expect_edge(random_embeddings(4, 1, 3, 1), none, Options().form(form), 0, "no positives");
+    if (form != EpsForm::kD) expect_edge(mixed, classes(), Options{.form = form}, hardest, "positives at cosine -1");
+    expect_edge(random_embeddings(4, 1, 3, 1), none, Options{.form = form}, 0, "no positives");
   }
-  expect_edge(same, integers({5, 5, 5, 5}), Options().epsilon(kInfinity).log_eps(1e-6), std::log(1e-6), "no negatives but a constant");
+  expect_edge(same, integers({5, 5, 5, 5}), Options{.epsilon = kInfinity, .log_eps = 1e-6}, std::log(1e-6), "no negatives but a constant");
 }
 
 TEST(EpsSupInfoNce, BadOptionsAreRefused) {
-  EXPECT_THROW(golden(Options().epsilon(-1)), Error);
-  EXPECT_THROW(golden(Options().log_eps(-1e-6)), Error);
-  EXPECT_THROW(golden(Options().log_eps(kInfinity)), Error);
+  EXPECT_THROW(golden(Options{.epsilon = -1}), Error);
+  EXPECT_THROW(golden(Options{.log_eps = -1e-6}), Error);
+  EXPECT_THROW(golden(Options{.log_eps = kInfinity}), Error);
   EXPECT_THROW(eps_supinfonce(two_views(), {}), Error);
 }
 

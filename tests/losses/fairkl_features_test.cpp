@@ -15,36 +15,36 @@
 namespace debias {
 namespace fairkl_features_test {
 
-FairKlOptions mode(FairKlMode chosen) { return FairKlOptions().mode(chosen); }
+FairKlOptions mode(FairKlMode chosen) { return FairKlOptions{.mode = chosen}; }
 
 std::vector<FairKlOptions> all_modes() {
   std::vector<FairKlOptions> all;
   for (const auto& [name, chosen] : EnumNames<FairKlMode>::values) {
     all.push_back(mode(chosen));
-    if (chosen != FairKlMode::kAuthors) all.push_back(mode(chosen).pooling(FairKlPooling::kAnchor));
+    if (chosen != FairKlMode::kAuthors) all.push_back(FairKlOptions{.mode = chosen, .pooling = FairKlPooling::kAnchor});
   }
   return all;
 }
 
-FairKlOptions read(const std::string& yaml) { return FairKlOptions::table().read(parse_yaml(yaml, "term"), "fairkl"); }
+FairKlOptions read(const std::string& yaml) { return options_from<FairKlOptions>(parse_yaml(yaml, "term"), "fairkl"); }
 
 TEST(FairKlDefault, IsAuthorsOrMeanWhereAuthorsCannotBeUsed) {
-  EXPECT_EQ(read("{}").mode(), FairKlMode::kAuthors);
-  EXPECT_EQ(read("{pooling: anchor}").mode(), FairKlMode::kMean);
-  EXPECT_EQ(read("{pooling: anchor, mode: stats}").mode(), FairKlMode::kStats);
-  EXPECT_EQ(read("{variant: paper}").mode(), FairKlMode::kKl);
-  EXPECT_EQ(read("{variant: paper, mode: mean}").mode(), FairKlMode::kMean);
+  EXPECT_EQ(read("{}").chosen_mode(), FairKlMode::kAuthors);
+  EXPECT_EQ(read("{pooling: anchor}").chosen_mode(), FairKlMode::kMean);
+  EXPECT_EQ(read("{pooling: anchor, mode: stats}").chosen_mode(), FairKlMode::kStats);
+  EXPECT_EQ(read("{variant: paper}").chosen_mode(), FairKlMode::kKl);
+  EXPECT_EQ(read("{variant: paper, mode: mean}").chosen_mode(), FairKlMode::kMean);
   EXPECT_THROW(read("{pooling: anchor, mode: authors}"), Error);
   EXPECT_THROW(read("{pooling: anchor, variant: authors}"), Error);
-  EXPECT_EQ(FairKlOptions::table().write(read("{pooling: anchor}")).find("mode")->text(), "mean");
-  EXPECT_EQ(FairKlOptions::table().specs()[0].default_value.text(), "authors");
+  EXPECT_EQ(config_of(read("{pooling: anchor}")).find("mode")->text(), "mean");
+  EXPECT_EQ(option_specs<FairKlOptions>()[0].default_value.text(), "authors");
 }
 
 TEST(FairKlDefault, TheResultNamesTheModeThatWasComputed) {
   const at::Tensor z = random_embeddings(6, 1, 3, 1), labels = integers({0, 0, 1, 1, 0, 1}), bias = integers({0, 1, 0, 1, 1, 0});
   EXPECT_EQ(fairkl(z, labels, bias).mode, "authors");
   EXPECT_EQ(fairkl(z, labels, bias).value.item<double>(), fairkl(z, labels, bias, mode(FairKlMode::kAuthors)).value.item<double>());
-  const auto by_anchor = fairkl(z, labels, bias, FairKlOptions().pooling(FairKlPooling::kAnchor));
+  const auto by_anchor = fairkl(z, labels, bias, FairKlOptions{.pooling = FairKlPooling::kAnchor});
   EXPECT_EQ(by_anchor.mode, "mean");
   EXPECT_EQ(fairkl({.z = z, .labels = labels, .weights = z.squeeze(1)}, {}).mode, "authors");
 }
@@ -73,7 +73,7 @@ TEST(FairKlFeatures, ThreeRowsByHand) {
   const double c = std::cos(M_PI / 6), negatives = c - c / 6;
   EXPECT_NEAR(value(mode(FairKlMode::kMean)), 4 * negatives * negatives, 1e-14);
   const double linear = -0.5 + c, means = std::pow(3.6 / 4.2 - 0.5, 2) + negatives * negatives;
-  EXPECT_NEAR(value(mode(FairKlMode::kAuthors).kld(0)), means + linear, 1e-14);
+  EXPECT_NEAR(value(FairKlOptions{.mode = FairKlMode::kAuthors, .kld = 0}), means + linear, 1e-14);
   // Variances over the nine entries of the masked matrix, divided by 8: 0.2175, 0.07 / 9, 0.84 / 9, 0.0525 / 9.
   const double deviations = std::pow(std::sqrt(0.2175) - std::sqrt(0.07 / 9), 2) + std::pow(std::sqrt(0.84 / 9) - std::sqrt(0.0525 / 9), 2);
   EXPECT_NEAR(value(mode(FairKlMode::kAuthors)), means + linear + deviations, 1e-14);
@@ -86,7 +86,7 @@ TEST(FairKlFeatures, OneHotFeaturesAreBiasValues) {
   const at::Tensor one_hot = at::one_hot(bias, 3).to(at::kDouble);
   for (const auto& options : all_modes()) {
     // Of each anchor, modes with a deviation leave out sets of one pair; weights do not count pairs.
-    if (options.pooling() == FairKlPooling::kAnchor && options.mode() != FairKlMode::kMean) continue;
+    if (options.pooling == FairKlPooling::kAnchor && options.chosen_mode() != FairKlMode::kMean) continue;
     for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
       const at::Tensor z = random_embeddings(9, 2, 4, 2).to(type);
       const at::Tensor of_values = z.clone().requires_grad_(true), of_features = z.clone().requires_grad_(true);
@@ -94,7 +94,7 @@ TEST(FairKlFeatures, OneHotFeaturesAreBiasValues) {
       const auto features = fairkl({.z = of_features, .labels = labels, .weights = one_hot, .engine = Engine::kDense}, options);
       values.value.backward();
       features.value.backward();
-      const std::string what(enum_name(options.mode()));
+      const std::string what(enum_name(options.chosen_mode()));
       EXPECT_EQ(features.value.item<double>(), values.value.item<double>()) << what;
       EXPECT_TRUE(of_features.grad().equal(of_values.grad())) << what;
       EXPECT_EQ(features.clamped, values.clamped) << what;
@@ -119,14 +119,15 @@ TEST(FairKlFeatures, GradientsAreThoseOfFiniteDifferences) {
   const at::Tensor z = random_embeddings(7, 2, 4, 3), labels = integers({0, 1, 0, 1, -1, 1, 0}), g = at::randn({7, 3}, at::kDouble) + 0.4;
   for (auto options : all_modes()) {
     for (const auto normaliser : {FairKlNormaliser::kWeights, FairKlNormaliser::kBatch}) {
-      options.normaliser(normaliser).variance_floor(0.05);
+      options.normaliser = normaliser;
+      options.variance_floor = 0.05;
       const auto value_at = [&](const at::Tensor& rows) {
         return fairkl({.z = rows, .labels = labels, .weights = g}, options).value.item<double>();
       };
       const at::Tensor leaf = z.clone().requires_grad_(true);
       fairkl({.z = leaf, .labels = labels, .weights = g}, options).value.backward();
-      EXPECT_LT(largest_difference(leaf.grad(), numeric_gradient(value_at, z)), 1e-6) << enum_name(options.mode());
-      EXPECT_GT(leaf.grad().abs().max().item<double>(), 1e-4) << enum_name(options.mode());
+      EXPECT_LT(largest_difference(leaf.grad(), numeric_gradient(value_at, z)), 1e-6) << enum_name(options.chosen_mode());
+      EXPECT_GT(leaf.grad().abs().max().item<double>(), 1e-4) << enum_name(options.chosen_mode());
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace fairkl_test {
@@ -20,7 +21,7 @@ constexpr double kPrinted = 6e-10;
 
 at::Tensor one_view() { return angles({{0, 41, 133, 205}}); }
 
-FairKlOptions mode(FairKlMode chosen) { return FairKlOptions().mode(chosen); }
+FairKlOptions mode(FairKlMode chosen) { return FairKlOptions{.mode = chosen}; }
 
 ObjectiveResult with_engine(Engine engine, const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias,
                             const FairKlOptions& options, const at::Tensor& weights = {}) {
@@ -43,7 +44,7 @@ TEST(FairKlGolden, ModesOnTwoViews) {
 TEST(FairKlGolden, AuthorsOnOneView) {
   for (Engine engine : {Engine::kDense, Engine::kFused}) {
     EXPECT_NEAR(golden(one_view(), mode(FairKlMode::kAuthors), engine), -0.973235068, kPrinted);
-    EXPECT_NEAR(golden(one_view(), mode(FairKlMode::kAuthors).kld(0), engine), -1.011121810, kPrinted);
+    EXPECT_NEAR(golden(one_view(), FairKlOptions{.mode = FairKlMode::kAuthors, .kld = 0}, engine), -1.011121810, kPrinted);
   }
 }
 
@@ -63,7 +64,7 @@ struct Naive {
   bool known(int64_t i) const { return label[i] >= 0 && (features.defined() || bias[i] >= 0); }
   double value(int64_t a, int64_t j) const {
     const double c = rows[a].dot(rows[j]).item<double>();
-    return options.mode() == FairKlMode::kLogNormal ? std::log(2 - 2 * c + 1e-6) : c;
+    return options.chosen_mode() == FairKlMode::kLogNormal ? std::log(2 - 2 * c + 1e-6) : c;
   }
   double aligned(int64_t a, int64_t j) const {
     if (!features.defined()) return bias[a] == bias[j];
@@ -79,7 +80,7 @@ struct Naive {
       rows_known += known(a);
       for (int64_t j = 0; j < n(); ++j) {
         if (!known(a) || !known(j) || (anchor >= 0 && a != anchor) || (label[a] == label[j]) != positive) continue;
-        if (a == j && options.mode() != FairKlMode::kAuthors) continue;
+        if (a == j && options.chosen_mode() != FairKlMode::kAuthors) continue;
         const double w = is_aligned ? aligned(a, j) : 1 - aligned(a, j);
         if (w > 0) all.push_back({value(a, j), w});
       }
@@ -87,7 +88,7 @@ struct Naive {
     out.entries = rows_known * rows_known;
     double square = 0;
     for (auto [x, w] : all) out.weight += w, out.mean += w * x, square += w * w * x * x, out.pairs += 1;
-    const double divisor = options.normaliser() == FairKlNormaliser::kBatch && features.defined()
+    const double divisor = options.normaliser == FairKlNormaliser::kBatch && features.defined()
                                ? (anchor >= 0 ? rows_known : out.entries)
                                : std::max(out.weight, features.defined() ? 1e-6 : 1.0);
     const double sum = out.mean;
@@ -100,7 +101,7 @@ struct Naive {
   // The comparison of one sign, or nothing when a set is too small.
   std::optional<double> sign(bool positive) const {
     Loop a = set(positive, true), c = set(positive, false);
-    const FairKlMode m = options.mode();
+    const FairKlMode m = options.chosen_mode();
     const bool log_normal = m == FairKlMode::kLogNormal;
     const bool zero = options.empty == FairKlEmpty::kZero || (options.empty == FairKlEmpty::kAuto && m == FairKlMode::kAuthors);
     double least = anchor >= 0 && m != FairKlMode::kMean && !zero ? 2 : 1;
@@ -113,21 +114,21 @@ struct Naive {
     }
     const double unit = log_normal ? 1 : 2;  // d = 2 - 2c
     const double gap = unit * unit * std::pow(a.mean - c.mean, 2);
-    const double va = std::max(unit * unit * a.variance, options.variance_floor()),
-                 vc = std::max(unit * unit * c.variance, options.variance_floor());
+    const double va = std::max(unit * unit * a.variance, options.variance_floor),
+                 vc = std::max(unit * unit * c.variance, options.variance_floor);
     const double kl = 0.5 * ((va + gap) / vc - std::log(va / vc) - 1), mirror = 0.5 * ((vc + gap) / va - std::log(vc / va) - 1);
     if (m == FairKlMode::kKl || log_normal) return kl;
     if (m == FairKlMode::kJeffreys) return kl + mirror;
     if (m == FairKlMode::kMean) return gap;
-    if (m == FairKlMode::kStats) return gap + 4 * options.kld() * std::pow(std::sqrt(a.variance) - std::sqrt(c.variance), 2);
-    return std::pow(a.mean - c.mean, 2) + options.kld() * std::pow(std::sqrt(a.zero_filled) - std::sqrt(c.zero_filled), 2) +
+    if (m == FairKlMode::kStats) return gap + 4 * options.kld * std::pow(std::sqrt(a.variance) - std::sqrt(c.variance), 2);
+    return std::pow(a.mean - c.mean, 2) + options.kld * std::pow(std::sqrt(a.zero_filled) - std::sqrt(c.zero_filled), 2) +
            (positive ? -c.mean : a.mean);
   }
 
   double total() {
     double sum = 0;
     for (bool positive : {true, false}) {
-      if (options.pooling() == FairKlPooling::kBatch) {
+      if (options.pooling == FairKlPooling::kBatch) {
         sum += sign(positive).value_or(0);
         continue;
       }
@@ -181,20 +182,21 @@ std::vector<FairKlOptions> all_options() {
     for (FairKlPooling pooling : {FairKlPooling::kBatch, FairKlPooling::kAnchor}) {
       if (m == FairKlMode::kAuthors && pooling == FairKlPooling::kAnchor) continue;
       for (FairKlEmpty empty : {FairKlEmpty::kAuto, FairKlEmpty::kSkip, FairKlEmpty::kZero}) {
-        all.push_back(FairKlOptions().mode(m).pooling(pooling).empty(empty).variance_floor(0.05));
-        if (m == FairKlMode::kStats) all.push_back(FairKlOptions(all.back()).kld(0.3));
+        all.push_back(FairKlOptions{.mode = m, .pooling = pooling, .empty = empty, .variance_floor = 0.05});
+        if (m == FairKlMode::kStats) all.push_back(with_changes(all.back(), [&](auto& o) { o.kld = 0.3; }));
       }
     }
   }
   return all;
 }
 
-std::string named(const FairKlOptions& options) { return FairKlOptions::table().write(options).to_json().dump(); }
+std::string named(const FairKlOptions& options) { return config_of(options).to_json().dump(); }
 
 // Eq. 10 takes moments by anchor, B.2.4 divides those of a continuous bias by the batch size.
 TEST(FairKlOracle, TheVariantOfThePaperIsThePapers) {
-  const FairKlOptions paper = FairKlOptions::table().read(parse_yaml("{variant: paper}", "x"), "fairkl");
-  EXPECT_EQ(named(paper), named(mode(FairKlMode::kKl).pooling(FairKlPooling::kAnchor).normaliser(FairKlNormaliser::kBatch)));
+  const FairKlOptions paper = options_from<FairKlOptions>(parse_yaml("{variant: paper}", "x"), "fairkl");
+  EXPECT_EQ(named(paper),
+            named(FairKlOptions{.mode = FairKlMode::kKl, .pooling = FairKlPooling::kAnchor, .normaliser = FairKlNormaliser::kBatch}));
   const Batch b = batch(7, 2, 5, false);
   const double pooled = fairkl(ObjectiveInput{.z = b.z, .labels = b.labels, .bias = b.bias}, mode(FairKlMode::kKl)).value.item<double>();
   const double by_anchor = fairkl(ObjectiveInput{.z = b.z, .labels = b.labels, .bias = b.bias}, paper).value.item<double>();
@@ -211,7 +213,7 @@ TEST(FairKlOracle, LoopsOverPairsGiveTheSame) {
         EXPECT_NEAR(with_engine(Engine::kDense, b.z, b.labels, b.bias, options).value.item<double>(), expected,
                     1e-11 * (1 + std::abs(expected)))
             << named(options);
-        if (options.mode() == FairKlMode::kLogNormal) continue;
+        if (options.chosen_mode() == FairKlMode::kLogNormal) continue;
         EXPECT_NEAR(with_engine(Engine::kFused, b.z, b.labels, b.bias, options).value.item<double>(), expected,
                     1e-11 * (1 + std::abs(expected)))
             << named(options);
@@ -225,7 +227,7 @@ TEST(FairKlOracle, LoopsOverWeightedPairsGiveTheSame) {
     const Batch b = batch(6, 2, 5, unknown);
     for (auto options : all_options()) {
       for (FairKlNormaliser normaliser : {FairKlNormaliser::kWeights, FairKlNormaliser::kBatch}) {
-        options.normaliser(normaliser);
+        options.normaliser = normaliser;
         const double expected = naive(b, options, true);
         const auto found = with_engine(Engine::kAuto, b.z, b.labels, {}, options, b.weights);
         EXPECT_NEAR(found.value.item<double>(), expected, 1e-11 * (1 + std::abs(expected))) << named(options);
@@ -253,7 +255,7 @@ TEST(FairKlEngines, MomentsAndPairsAgreeInValueGradientAndDiagnostics) {
     for (int64_t views : {1, 2}) {
       Batch b = batch(samples, views, samples, samples > 2);
       for (const auto& options : all_options()) {
-        if (options.mode() == FairKlMode::kLogNormal) continue;
+        if (options.chosen_mode() == FairKlMode::kLogNormal) continue;
         const Evaluated pairs = evaluated(Engine::kDense, b, options), moments = evaluated(Engine::kFused, b, options);
         EXPECT_NEAR(pairs.result.value.item<double>(), moments.result.value.item<double>(), 1e-9) << named(options) << samples;
         EXPECT_LT(largest_difference(pairs.gradient, moments.gradient), 1e-9) << named(options) << samples;
@@ -336,7 +338,7 @@ TEST(FairKlEdges, AnEmptySetIsSkippedOrZero) {
   EXPECT_EQ(skipped.value.item<double>(), 0);
   EXPECT_EQ(skipped.anchors_used, 0);
   EXPECT_EQ(skipped.clamped, 2);
-  const auto zero = fairkl(z, labels, bias, mode(FairKlMode::kMean).empty(FairKlEmpty::kZero));
+  const auto zero = fairkl(z, labels, bias, FairKlOptions{.mode = FairKlMode::kMean, .empty = FairKlEmpty::kZero});
   const double positive = 4 * 0.25, mean = (std::cos(150 * M_PI / 180) + 0) / 2;
   EXPECT_NEAR(zero.value.item<double>(), positive + 4 * mean * mean, 1e-12);
   EXPECT_EQ(zero.anchors_used, 3);
@@ -350,7 +352,7 @@ TEST(FairKlEdges, CollapsedRowsMeetTheVarianceFloor) {
   EXPECT_NEAR(found.value.item<double>(), 0, 1e-12);
   EXPECT_EQ(found.clamped, 4);
   EXPECT_EQ(found.clamped_of(), 4);
-  const auto by_anchor = fairkl(z, labels, bias, mode(FairKlMode::kKl).pooling(FairKlPooling::kAnchor));
+  const auto by_anchor = fairkl(z, labels, bias, FairKlOptions{.mode = FairKlMode::kKl, .pooling = FairKlPooling::kAnchor});
   EXPECT_EQ(by_anchor.clamped, 16);  // sets of one pair or none
   EXPECT_EQ(by_anchor.clamped_of(), 4 * 6);
   EXPECT_EQ(found.anchors_used, 6);
@@ -369,7 +371,7 @@ TEST(FairKlEdges, EverythingIsFinite) {
   for (const auto& z : inputs) {
     for (const auto& [labels, bias] : keys) {
       for (auto options : all_options()) {
-        options.variance_floor(0);
+        options.variance_floor = 0;
         for (auto [engine, type] : {std::pair{Engine::kDense, at::kFloat}, std::pair{Engine::kAuto, at::kDouble}}) {
           const auto found = evaluated(engine, {z.to(type), labels, bias, {}}, options);
           ASSERT_TRUE(std::isfinite(found.result.value.item<double>())) << named(options);
@@ -384,7 +386,8 @@ TEST(FairKlEdges, OneRow) {
   for (Engine engine : {Engine::kDense, Engine::kFused}) {
     for (const auto& options : {mode(FairKlMode::kKl), mode(FairKlMode::kAuthors)}) {
       const auto found = evaluated(engine, {angles({{30}}), integers({0}), integers({0}), {}}, options);
-      EXPECT_NEAR(found.result.value.item<double>(), options.mode() == FairKlMode::kAuthors ? 1 : 0, 1e-12);  // mu of the row and itself
+      EXPECT_NEAR(found.result.value.item<double>(), options.chosen_mode() == FairKlMode::kAuthors ? 1 : 0,
+                  1e-12);  // mu of the row and itself
       EXPECT_EQ(found.result.anchors, 1);
     }
   }
@@ -405,10 +408,10 @@ TEST(FairKlErrors, AreNamed) {
   EXPECT_EQ(refusal({.z = b.z, .labels = b.labels, .weights = b.weights.slice(0, 1)}), ErrorKind::kData);
   EXPECT_EQ(refusal({.z = b.z, .labels = b.labels, .weights = b.labels}), ErrorKind::kData);
   const ObjectiveInput good = {.z = b.z, .labels = b.labels, .bias = b.bias};
-  EXPECT_EQ(refusal(good, mode(FairKlMode::kAuthors).pooling(FairKlPooling::kAnchor)), ErrorKind::kUsage);
-  EXPECT_EQ(refusal(good, mode(FairKlMode::kKl).kld(0)), ErrorKind::kUsage);
-  EXPECT_EQ(refusal(good, FairKlOptions().variance_floor(-1)), ErrorKind::kUsage);
-  EXPECT_EQ(refusal(good, mode(FairKlMode::kStats).kld(-1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(good, FairKlOptions{.mode = FairKlMode::kAuthors, .pooling = FairKlPooling::kAnchor}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(good, FairKlOptions{.mode = FairKlMode::kKl, .kld = 0}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(good, FairKlOptions{.variance_floor = -1}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(good, FairKlOptions{.mode = FairKlMode::kStats, .kld = -1}), ErrorKind::kUsage);
 }
 
 }  // namespace fairkl_test

@@ -31,9 +31,9 @@ at::Tensor gradient(const Options& options) {
 TEST(GeneralizedCrossEntropy, FormsAreThoseOfTheirFormulas) {
   const at::Tensor p = probabilities(logits());
   for (double q : {0.1, 0.7, 1.0}) {
-    EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options().q(q)).value.item<double>(), mean_of_known((1 - p.pow(q)) / q),
+    EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options{.q = q}).value.item<double>(), mean_of_known((1 - p.pow(q)) / q),
                 1e-12);
-    EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options().q(q).form(GceForm::kLff)).value.item<double>(),
+    EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options{.q = q, .form = GceForm::kLff}).value.item<double>(),
                 mean_of_known(-q * p.pow(q) * p.log()), 1e-12);
   }
   const auto found = generalized_cross_entropy(logits(), labels());
@@ -43,13 +43,13 @@ TEST(GeneralizedCrossEntropy, FormsAreThoseOfTheirFormulas) {
 
 TEST(GeneralizedCrossEntropy, LiesBetweenCrossEntropyAndAbsoluteError) {
   const at::Tensor p = probabilities(logits());
-  EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options().q(1e-9)).value.item<double>(),
+  EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options{.q = 1e-9}).value.item<double>(),
               cross_entropy(logits(), labels()).value.item<double>(), 1e-7);
-  EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options().q(1)).value.item<double>(), mean_of_known(1 - p), 1e-12);
+  EXPECT_NEAR(generalized_cross_entropy(logits(), labels(), Options{.q = 1}).value.item<double>(), mean_of_known(1 - p), 1e-12);
 }
 
 TEST(GeneralizedCrossEntropy, WeightedFormHasNoGradientThroughItsWeight) {
-  EXPECT_LT(largest_difference(gradient(Options().q(0.7).form(GceForm::kLff)), 0.7 * gradient(Options().q(0.7))), 1e-12);
+  EXPECT_LT(largest_difference(gradient(Options{.q = 0.7, .form = GceForm::kLff}), 0.7 * gradient(Options{.q = 0.7})), 1e-12);
 }
 
 TEST(GeneralizedCrossEntropy, StandardGradientIsThatOfFiniteDifferences) {
@@ -61,7 +61,7 @@ TEST(GeneralizedCrossEntropy, HopelessRowsAreFinite) {
   for (GceForm form : {GceForm::kStandard, GceForm::kLff}) {
     for (double q : {1e-6, 0.7, 1.0}) {
       const at::Tensor z = at::tensor({1e6, -1e6, -1e6, 1e6}, at::kFloat).view({2, 2}).requires_grad_(true);
-      const auto found = generalized_cross_entropy(z, integers({1, 1}), Options().q(q).form(form));
+      const auto found = generalized_cross_entropy(z, integers({1, 1}), Options{.q = q, .form = form});
       found.value.backward();
       EXPECT_TRUE(std::isfinite(found.value.item<double>()));
       EXPECT_TRUE(z.grad().isfinite().all().item<bool>());
@@ -70,8 +70,8 @@ TEST(GeneralizedCrossEntropy, HopelessRowsAreFinite) {
 }
 
 TEST(GeneralizedCrossEntropy, BadInputIsRefused) {
-  EXPECT_THROW(generalized_cross_entropy(logits(), labels(), Options().q(0)), Error);
-  EXPECT_THROW(generalized_cross_entropy(logits(), labels(), Options().q(1.01)), Error);
+  EXPECT_THROW(generalized_cross_entropy(logits(), labels(), Options{.q = 0}), Error);
+  EXPECT_THROW(generalized_cross_entropy(logits(), labels(), Options{.q = 1.01}), Error);
   EXPECT_THROW(generalized_cross_entropy(logits(), at::Tensor()), Error);
   EXPECT_THROW(generalized_cross_entropy(logits(), integers({0, 4, 0, 0, 0, 0})), Error);
 }

@@ -32,8 +32,8 @@ struct Batch {
 std::vector<FairKlOptions> modes() {
   std::vector<FairKlOptions> all;
   for (const auto& [name, mode] : EnumNames<FairKlMode>::values) {
-    all.push_back(FairKlOptions().mode(mode));
-    if (mode != FairKlMode::kAuthors) all.push_back(FairKlOptions().mode(mode).pooling(FairKlPooling::kAnchor));
+    all.push_back(FairKlOptions{.mode = mode});
+    if (mode != FairKlMode::kAuthors) all.push_back(FairKlOptions{.mode = mode, .pooling = FairKlPooling::kAnchor});
   }
   return all;
 }
@@ -48,8 +48,8 @@ TEST(GroupMoments, WorkInInferenceModeOnTwoThreads) {
   for (const auto& options : modes()) {
     const double expected = value(batch, options);
     const c10::InferenceMode inference;
-    EXPECT_EQ(value(batch, options), expected) << enum_name(options.mode());
-    EXPECT_EQ(value(Batch{}, options), expected) << enum_name(options.mode());  // rows made in inference mode
+    EXPECT_EQ(value(batch, options), expected) << enum_name(options.chosen_mode());
+    EXPECT_EQ(value(Batch{}, options), expected) << enum_name(options.chosen_mode());  // rows made in inference mode
   }
 }
 
@@ -66,7 +66,7 @@ TEST(GroupMoments, ThreadsChangeNeitherValueNorGradient) {
       gradients.push_back(leaf.grad());
     }
     EXPECT_NEAR(values[0].item<double>(), values[1].item<double>(), 1e-14 * std::abs(values[0].item<double>()));
-    EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-12, 1e-15)) << enum_name(options.mode());
+    EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-12, 1e-15)) << enum_name(options.chosen_mode());
   }
 }
 

@@ -12,6 +12,7 @@
 #include "tests/support/naive_negatives.h"
 #include "tests/support/objective_checks.h"
 #include "tests/support/refusals.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace hard_negatives_test {
@@ -23,22 +24,22 @@ auto hard(const HardNegativesOptions& options) {
 // Independent values in double, angles in degrees, N = 6, nine printed decimals.
 TEST(HardNegatives, Golden) {
   const at::Tensor z = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
-  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0))), 0.500208463, 6e-10);
-  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0.5))), 0.807916651, 6e-10);
+  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions{.beta = 0})), 0.500208463, 6e-10);
+  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions{.beta = 0.5})), 0.807916651, 6e-10);
   EXPECT_NEAR(value(hard_negatives(z)), 0.986783941, 6e-10);
 }
 
 naive::WeightedAnchor looped(const naive::Negatives& around, const HardNegativesOptions& options) {
   std::vector<double> w;
-  for (double x : around.x) w.push_back(std::pow(x, options.beta()));
+  for (double x : around.x) w.push_back(std::pow(x, options.beta));
   const auto [r, size] = naive::weighted(around.x, w);
   const double n = static_cast<double>(around.x.size()), floor = std::exp(-1 / options.temperature);
   const double g = (r / n - options.tau_plus * around.p) / (1 - options.tau_plus);
   naive::WeightedAnchor anchor = {.loss = 0, .effective_size = size, .used = true, .clamped = false, .estimate = g};
   double ng = n * g;
-  if (options.clamp() == Clamp::kFloor && g < floor) ng = n * floor, anchor.clamped = true;
-  if (options.clamp() == Clamp::kFallback && g < floor) ng = r, anchor.clamped = true;
-  if (options.clamp() == Clamp::kPositive && g <= 0) ng = 0, anchor.clamped = true;
+  if (options.clamp == Clamp::kFloor && g < floor) ng = n * floor, anchor.clamped = true;
+  if (options.clamp == Clamp::kFallback && g < floor) ng = r, anchor.clamped = true;
+  if (options.clamp == Clamp::kPositive && g <= 0) ng = 0, anchor.clamped = true;
   anchor.loss = std::log1p(ng / around.p);
   return anchor;
 }
@@ -51,10 +52,10 @@ TEST(HardNegatives, IsTheFormulaInLoops) {
         for (double tau_plus : {0.0, 0.1, 0.6}) {
           for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive}) {
             const at::Tensor z = random_embeddings(samples, views, dimensions, ++seed);
-            const auto options = HardNegativesOptions().temperature(t).beta(beta).tau_plus(tau_plus).clamp(clamp);
+            const auto options = HardNegativesOptions{.temperature = t, .tau_plus = tau_plus, .beta = beta, .clamp = clamp};
             const auto expected = naive::over_view_pairs(z, t, [&](const auto& around) { return looped(around, options); });
             const auto found = hard_negatives(z, options);
-            EXPECT_NEAR(value(found), expected.value, 1e-12 * (1 + expected.value)) << options.table().write(options).to_yaml();
+            EXPECT_NEAR(value(found), expected.value, 1e-12 * (1 + expected.value)) << config_of(options).to_yaml();
             EXPECT_EQ(found.clamped, expected.clamped);
             EXPECT_NEAR(*found.min_estimate, expected.min_estimate, 1e-10 * (1 + std::abs(expected.min_estimate)));
             EXPECT_NEAR(*found.effective_sample_size, expected.effective_size, 1e-10 * expected.effective_size);
@@ -75,8 +76,8 @@ TEST(HardNegatives, WithoutHardnessIsDebiasedNegatives) {
     for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
       for (double tau_plus : {0.1, 0.5}) {
         for (bool detach : {false, true}) {
-          const auto options = HardNegativesOptions().beta(0).clamp(clamp).tau_plus(tau_plus).detach_weights(detach);
-          const auto plain = DebiasedNegativesOptions().clamp(clamp).tau_plus(tau_plus).aggregation(Aggregation::kPairs);
+          const auto options = HardNegativesOptions{.tau_plus = tau_plus, .beta = 0, .clamp = clamp, .detach_weights = detach};
+          const auto plain = DebiasedNegativesOptions{.tau_plus = tau_plus, .clamp = clamp, .aggregation = Aggregation::kPairs};
           const auto [found, gradient] = with_gradient(z, hard(options));
           const auto [expected, expected_gradient] = with_gradient(z, [&](const at::Tensor& x) { return debiased_negatives(x, plain); });
           EXPECT_NEAR(value(found), value(expected), 1e-12);
@@ -87,7 +88,7 @@ TEST(HardNegatives, WithoutHardnessIsDebiasedNegatives) {
         }
       }
     }
-    EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0).tau_plus(0))), value(infonce(z)), 1e-12);
+    EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions{.tau_plus = 0, .beta = 0})), value(infonce(z)), 1e-12);
   }
 }
 
@@ -96,7 +97,7 @@ TEST(HardNegatives, GreatHardnessSeesTheNearestAlone) {
   const auto nearest = naive::over_view_pairs(z, 0.5, [](const auto& around) {
     return naive::WeightedAnchor{.loss = std::log1p(8 * *std::max_element(around.x.begin(), around.x.end()) / around.p)};
   });
-  const auto found = hard_negatives(z, HardNegativesOptions().beta(1e5).tau_plus(0));
+  const auto found = hard_negatives(z, HardNegativesOptions{.tau_plus = 0, .beta = 1e5});
   EXPECT_NEAR(value(found), nearest.value, 1e-9);
   EXPECT_NEAR(*found.effective_sample_size, 1, 1e-9);
 }
@@ -117,7 +118,7 @@ TEST(HardNegatives, GradientsPassThroughTheWeightsUnlessDetached) {
   const at::Tensor z = random_embeddings(5, 2, 4, 8);
   std::vector<at::Tensor> gradients;
   for (bool detach : {false, true}) {
-    const auto options = HardNegativesOptions().beta(1.5).tau_plus(0.01).detach_weights(detach);
+    const auto options = HardNegativesOptions{.tau_plus = 0.01, .beta = 1.5, .detach_weights = detach};
     const auto [found, gradient] = with_gradient(z, hard(options));
     ASSERT_EQ(found.clamped, 0);
     const at::Tensor leaf = z.clone().requires_grad_(true), expected = composed(leaf, 1.5, 0.01, detach);
@@ -131,7 +132,7 @@ TEST(HardNegatives, GradientsPassThroughTheWeightsUnlessDetached) {
 
 TEST(HardNegatives, EnginesAgree) {
   for (int64_t views : {2, 3}) {
-    expect_engines_agree(views, [](const ObjectiveInput& input) { return hard_negatives(input, HardNegativesOptions().beta(1.5)); });
+    expect_engines_agree(views, [](const ObjectiveInput& input) { return hard_negatives(input, HardNegativesOptions{.beta = 1.5}); });
   }
 }
 
@@ -149,10 +150,10 @@ TEST(HardNegatives, IsFiniteEverywhere) {
             for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
               for (bool detach : {false, true}) {
                 const auto options =
-                    HardNegativesOptions().temperature(t).beta(beta).tau_plus(tau_plus).clamp(clamp).detach_weights(detach);
+                    HardNegativesOptions{.temperature = t, .tau_plus = tau_plus, .beta = beta, .clamp = clamp, .detach_weights = detach};
                 const auto [found, gradient] = with_gradient(z.to(type), hard(options));
-                ASSERT_TRUE(std::isfinite(value(found))) << z << options.table().write(options).to_yaml();
-                ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << options.table().write(options).to_yaml();
+                ASSERT_TRUE(std::isfinite(value(found))) << z << config_of(options).to_yaml();
+                ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << config_of(options).to_yaml();
                 ASSERT_TRUE(std::isfinite(*found.min_estimate));
                 ASSERT_GE(*found.effective_sample_size, 1);
                 ASSERT_LE(*found.effective_sample_size, 2 * z.size(0) - 2);
@@ -167,14 +168,14 @@ TEST(HardNegatives, IsFiniteEverywhere) {
 
 TEST(HardNegatives, EdgesWorkedByHand) {
   for (double t : {0.005, 0.5}) {
-    const auto options = HardNegativesOptions().temperature(t).beta(2);
+    const auto options = HardNegativesOptions{.temperature = t, .beta = 2};
     const auto equal = hard_negatives(angles({{30, 30, 30, 30}, {30, 30, 30, 30}}), options);
     EXPECT_NEAR(value(equal), std::log(7.0), 1e-9);  // all weights alike, and g = e^{1/t}
     EXPECT_EQ(equal.clamped, 0);
     EXPECT_NEAR(*equal.effective_sample_size, 6, 1e-9);
   }
   // Positives at cosine 1 and every negative at -1: below the floor by the prior, 2 e^{-2/t} whatever the weights.
-  const auto opposite = hard_negatives(angles({{30, 210}, {30, 210}}), HardNegativesOptions().temperature(0.005));
+  const auto opposite = hard_negatives(angles({{30, 210}, {30, 210}}), HardNegativesOptions{.temperature = 0.005});
   EXPECT_NEAR(value(opposite) / (2 * std::exp(-400.0)), 1, 1e-9);
   EXPECT_EQ(opposite.clamped, 4);
   const auto alone = with_gradient(random_embeddings(1, 2, 3, 5), hard({}));
@@ -189,7 +190,7 @@ TEST(HardNegatives, WithoutAPriorRoundingIsNoClamp) {
     const at::Tensor row = random_embeddings(1, 1, 7, direction).to(at::kFloat).expand({1, 2, 7}), z = at::cat({row, -row});
     for (double t : {0.5, 0.07}) {  // 1 / 0.07 is no float: rounding the two logs of e^{beta s} does not cancel
       for (double beta : {3.0, 100.0}) {
-        EXPECT_EQ(hard_negatives(z, HardNegativesOptions().tau_plus(0).temperature(t).beta(beta)).clamped, 0) << t << " " << beta;
+        EXPECT_EQ(hard_negatives(z, HardNegativesOptions{.temperature = t, .tau_plus = 0, .beta = beta}).clamped, 0) << t << " " << beta;
       }
     }
   }
@@ -200,15 +201,15 @@ TEST(HardNegatives, RefusesWhatItCannotDo) {
   const auto message = [](const HardNegativesOptions& options, const at::Tensor& rows) {
     return usage_error_of([&] { hard_negatives(rows, options); });
   };
-  EXPECT_NE(message(HardNegativesOptions().beta(-0.1), z).find(">= 0"), std::string::npos);
-  EXPECT_NE(message(HardNegativesOptions().tau_plus(1), z).find("[0, 1)"), std::string::npos);
+  EXPECT_NE(message(HardNegativesOptions{.beta = -0.1}, z).find(">= 0"), std::string::npos);
+  EXPECT_NE(message(HardNegativesOptions{.tau_plus = 1}, z).find("[0, 1)"), std::string::npos);
   EXPECT_NE(message({}, z.slice(1, 0, 1)).find("hard_negatives: needs at least 2 views"), std::string::npos);
 }
 
 TEST(HardNegatives, BaseTemperatureRescales) {
   const at::Tensor z = random_embeddings(4, 2, 3, 5);
-  const auto options = HardNegativesOptions().beta(0.5).temperature(0.2);
-  const auto scaled = hard_negatives(z, HardNegativesOptions(options).base_temperature(0.1));
+  const auto options = HardNegativesOptions{.temperature = 0.2, .beta = 0.5};
+  const auto scaled = hard_negatives(z, with_changes(options, [&](auto& o) { o.base_temperature = 0.1; }));
   EXPECT_NEAR(value(scaled), 2 * value(hard_negatives(z, options)), 1e-12);
 }
 

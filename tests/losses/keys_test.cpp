@@ -177,14 +177,14 @@ TEST(KeyedInfoNce, WithAQueueIsMocosCrossEntropy) {  // He et al. 2020, Algorith
   const at::Tensor logits = at::cat({(q * k).sum(2), q.squeeze(1).mm(queue.t())}, 1) / t;
   const double expected = at::cross_entropy_loss(logits, at::zeros({5}, at::kLong)).item<double>();
   ObjectiveInput input = {.z = q, .keys = queue, .positives = k};
-  EXPECT_NEAR(value(infonce(input, InfoNceOptions().temperature(t))), expected, 1e-12);
+  EXPECT_NEAR(value(infonce(input, InfoNceOptions{.temperature = t})), expected, 1e-12);
 }
 
 TEST(KeyedInfoNce, KeysOfTheBatchAreMocoV3s) {  // Chen et al. 2021: logits q k^T / t, target the own key
   const double t = 0.3;
   const at::Tensor q = random_embeddings(5, 1, 4, 1), k = random_embeddings(5, 1, 4, 2).squeeze(1);
   ObjectiveInput input = {.z = q, .keys = k, .key_samples = at::arange(5)};
-  EXPECT_NEAR(value(infonce(input, InfoNceOptions().temperature(t))),
+  EXPECT_NEAR(value(infonce(input, InfoNceOptions{.temperature = t})),
               at::cross_entropy_loss(q.squeeze(1).mm(k.t()) / t, at::arange(5)).item<double>(), 1e-12);
 }
 
@@ -201,7 +201,7 @@ TEST(KeyedInfoNce, AKeyOfTheAnchorsSampleIsNoNegative) {
     for (const int64_t j : negatives) sum += std::exp(s[row][j].item<double>());
     return std::log(sum / own);
   };
-  const ObjectiveResult found = infonce(input, InfoNceOptions().temperature(0.5));
+  const ObjectiveResult found = infonce(input, InfoNceOptions{.temperature = 0.5});
   EXPECT_NEAR(found.per_anchor[0].item<double>(), loss(0, {0, 2, 3}), 1e-12);
   EXPECT_NEAR(found.per_anchor[1].item<double>(), loss(1, {0, 1, 2, 3}), 1e-12);
 }
@@ -218,8 +218,8 @@ TEST(KeyedDebiased, SeveralPositivesShareTheCorrection) {  // M = 2: their expon
       .z = random_embeddings(1, 1, 4, 1), .keys = random_embeddings(6, 1, 4, 3).squeeze(1), .positives = random_embeddings(1, 2, 4, 2)};
   const at::Tensor s = (input.z[0].mm(input.keys.t()) / t).exp(), p = (input.z[0].mm(input.positives[0].t()) / t).exp()[0];
   const double first = p[0].item<double>(), g = (s.mean() - tau * p.mean()).item<double>() / (1 - tau);
-  EXPECT_NEAR(value(debiased_negatives(input, DebiasedNegativesOptions().temperature(t).tau_plus(tau))), -std::log(first / (first + 6 * g)),
-              1e-12);
+  EXPECT_NEAR(value(debiased_negatives(input, DebiasedNegativesOptions{.temperature = t, .tau_plus = tau})),
+              -std::log(first / (first + 6 * g)), 1e-12);
 }
 
 TEST(KeyedPositives, MoreThanTheNumeratorReadsAreRefused) {

@@ -9,6 +9,7 @@
 #include "debias/losses/label_free.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace laws_test {
@@ -31,7 +32,7 @@ Evaluated evaluated(const at::Tensor& z, const Function& function) {
 }
 
 auto infonce_at(double t) {
-  return [t](const at::Tensor& z) { return infonce(z, InfoNceOptions().temperature(t)); };
+  return [t](const at::Tensor& z) { return infonce(z, InfoNceOptions{.temperature = t}); };
 }
 auto debiased(DebiasedNegativesOptions options, at::Tensor labels = {}) {
   return [=](const at::Tensor& z) { return debiased_negatives(z, options, labels); };
@@ -48,7 +49,7 @@ void expect_equal(const Evaluated& a, const Evaluated& b) {
 TEST(Laws, WithoutAPriorDebiasedNegativesIsInfoNce) {
   const at::Tensor z = random_embeddings(9, 2, 4, 3);
   for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
-    const auto found = evaluated(z, debiased(DebiasedNegativesOptions().tau_plus(0).clamp(clamp)));
+    const auto found = evaluated(z, debiased(DebiasedNegativesOptions{.tau_plus = 0, .clamp = clamp}));
     expect_equal(found, evaluated(z, infonce_at(0.5)));
     EXPECT_EQ(found.result.clamped, 0);
   }
@@ -59,7 +60,7 @@ TEST(Laws, WithoutAPriorTheFloorOfAntipodalRowsIsNotBelowItself) {
   for (int64_t direction = 0; direction < 20; ++direction) {
     const at::Tensor row = random_embeddings(1, 1, 7, direction).to(at::kFloat).expand({1, 2, 7}), z = at::cat({row, -row});
     for (double t : {0.5, 0.05}) {
-      const auto found = evaluated(z, debiased(DebiasedNegativesOptions().tau_plus(0).temperature(t)));
+      const auto found = evaluated(z, debiased(DebiasedNegativesOptions{.temperature = t, .tau_plus = 0}));
       ASSERT_EQ(found.result.clamped, 0) << t;
       EXPECT_LT(largest_difference(found.gradient, evaluated(z, infonce_at(t)).gradient), 1e-6) << t;
     }
@@ -68,14 +69,14 @@ TEST(Laws, WithoutAPriorTheFloorOfAntipodalRowsIsNotBelowItself) {
 
 TEST(Laws, FallenBackEverywhereDebiasedNegativesIsInfoNce) {
   const at::Tensor z = random_embeddings(5, 2, 4, 3);
-  const auto found = evaluated(z, debiased(DebiasedNegativesOptions().tau_plus(0.9).clamp(Clamp::kFallback)));
+  const auto found = evaluated(z, debiased(DebiasedNegativesOptions{.tau_plus = 0.9, .clamp = Clamp::kFallback}));
   ASSERT_EQ(found.result.clamped, 10);
   expect_equal(found, evaluated(z, infonce_at(0.5)));
 }
 
 TEST(Laws, NoGradientPassesThroughABoundFloor) {
   const at::Tensor z = random_embeddings(5, 2, 4, 3);
-  const auto found = evaluated(z, debiased(DebiasedNegativesOptions().tau_plus(0.9)));
+  const auto found = evaluated(z, debiased(DebiasedNegativesOptions{.tau_plus = 0.9}));
   ASSERT_EQ(found.result.clamped, 10);
   // L_a = log(1 + N e^{-1/t - s_ap}): row (i, v) is pushed along its partner alone.
   const double n = 8, t = 0.5;
@@ -88,7 +89,7 @@ TEST(Laws, NoGradientPassesThroughABoundFloor) {
 
 TEST(Laws, FallenBackAnchorsOfDebiasedPositivesHaveInfoNcesLoss) {
   const at::Tensor worst = angles({{0, 0, 0, 0}, {180, 0, 0, 0}});
-  const auto some = evaluated(worst, positives(DebiasedPositivesOptions().guard(Guard::kFallback)));
+  const auto some = evaluated(worst, positives(DebiasedPositivesOptions{.guard = Guard::kFallback}));
   ASSERT_GE(some.result.clamped, 1);
   EXPECT_NEAR(some.result.per_anchor[0].item<double>(), infonce(worst).per_anchor[0].item<double>(), 1e-12);
 }
@@ -101,13 +102,13 @@ TEST(Laws, TheGuardActsBelowTheLeastNumeratorNotBelowZero) {
   ASSERT_GT(num, 0.5 * floor);
   ASSERT_LT(num, 0.9 * floor);
   EXPECT_NEAR(debiased_positives(z).per_anchor[0].item<double>(), std::log1p(tau_plus * s / floor), 1e-12);
-  const auto unguarded = debiased_positives(z, DebiasedPositivesOptions().guard(Guard::kNone));
+  const auto unguarded = debiased_positives(z, DebiasedPositivesOptions{.guard = Guard::kNone});
   EXPECT_NEAR(unguarded.per_anchor[0].item<double>(), std::log1p(tau_plus * s / num), 1e-10);
 }
 
 TEST(Laws, SumFormIsWhatItSimplifiesTo) {
   const at::Tensor z = random_embeddings(6, 2, 4, 3);
-  const auto found = evaluated(z, positives(DebiasedPositivesOptions().form(PositiveForm::kSum)));
+  const auto found = evaluated(z, positives(DebiasedPositivesOptions{.form = PositiveForm::kSum}));
   const at::Tensor rows = at::cat({z.select(1, 0), z.select(1, 1)}), e = (rows.mm(rows.t()) / 0.5).exp();
   const at::Tensor own = e.diagonal() + (rows * rows.roll(6, 0)).sum(1).div(0.5).exp(), s = e.sum(1) - own;
   EXPECT_NEAR(found.value, ((11 * 0.1 * s + own) / (0.1 * s + own)).log().mean().item<double>(), 1e-12);
@@ -115,31 +116,31 @@ TEST(Laws, SumFormIsWhatItSimplifiesTo) {
 
 TEST(Laws, TwoViewsAggregateToTheSame) {
   const at::Tensor z = random_embeddings(5, 2, 4, 3);
-  expect_equal(evaluated(z, debiased(DebiasedNegativesOptions().aggregation(Aggregation::kPairs))), evaluated(z, debiased({})));
-  expect_equal(evaluated(z, positives(DebiasedPositivesOptions().aggregation(Aggregation::kPairs))), evaluated(z, positives({})));
+  expect_equal(evaluated(z, debiased(DebiasedNegativesOptions{.aggregation = Aggregation::kPairs})), evaluated(z, debiased({})));
+  expect_equal(evaluated(z, positives(DebiasedPositivesOptions{.aggregation = Aggregation::kPairs})), evaluated(z, positives({})));
 }
 
 TEST(Laws, EqualViewsMakeGroupingAndPairsAgreeWithTwoViews) {
   const at::Tensor one = random_embeddings(5, 1, 4, 3), three = one.expand({5, 3, 4}), two = one.expand({5, 2, 4});
   const double expected = debiased_negatives(two).value.item<double>();
   for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
-    EXPECT_NEAR(debiased_negatives(three, DebiasedNegativesOptions().aggregation(aggregation)).value.item<double>(), expected, 1e-12);
+    EXPECT_NEAR(debiased_negatives(three, DebiasedNegativesOptions{.aggregation = aggregation}).value.item<double>(), expected, 1e-12);
   }
 }
 
 TEST(Laws, UnknownLabelsMatchNothing) {
   const at::Tensor z = random_embeddings(4, 2, 4, 3), unknown = integers({-1, -1, -1, -1});
   expect_equal(evaluated(z, [&](const at::Tensor& rows) { return unbiased(rows, unknown); }), evaluated(z, infonce_at(0.5)));
-  expect_equal(evaluated(z, debiased(DebiasedNegativesOptions().drop_false_negatives(true), unknown)), evaluated(z, debiased({})));
+  expect_equal(evaluated(z, debiased(DebiasedNegativesOptions{.drop_false_negatives = true}, unknown)), evaluated(z, debiased({})));
   for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kFinal}) {
-    const auto dropping = DebiasedPositivesOptions().form(form).drop_false_negatives(true);
+    const auto dropping = DebiasedPositivesOptions{.form = form, .drop_false_negatives = true};
     expect_equal(evaluated(z, positives(dropping, unknown)), evaluated(z, positives({})));
   }
 }
 
 TEST(Laws, BaseTemperatureRescales) {
   const at::Tensor z = random_embeddings(4, 2, 4, 3);
-  const auto plain = infonce(z), scaled = infonce(z, InfoNceOptions().base_temperature(0.1));
+  const auto plain = infonce(z), scaled = infonce(z, InfoNceOptions{.base_temperature = 0.1});
   EXPECT_NEAR(scaled.value.item<double>(), 5 * plain.value.item<double>(), 1e-12);
   EXPECT_LT(largest_difference(scaled.per_anchor, 5 * plain.per_anchor), 1e-12);
 }
@@ -149,24 +150,27 @@ TEST(Laws, BaseTemperatureRescales) {
 std::vector<std::function<ObjectiveResult(const at::Tensor&, double)>> everything(const at::Tensor& labels) {
   std::vector<std::function<ObjectiveResult(const at::Tensor&, double)>> all;
   for (bool drop : {false, true}) {
-    all.push_back([=](const auto& z, double t) { return infonce(z, InfoNceOptions().temperature(t).drop_false_negatives(drop), labels); });
+    all.push_back(
+        [=](const auto& z, double t) { return infonce(z, InfoNceOptions{.temperature = t, .drop_false_negatives = drop}, labels); });
     for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
-      const auto options = DebiasedNegativesOptions().clamp(clamp).drop_false_negatives(drop);
-      all.push_back(
-          [=](const auto& z, double t) { return debiased_negatives(z, DebiasedNegativesOptions(options).temperature(t), labels); });
+      const auto options = DebiasedNegativesOptions{.clamp = clamp, .drop_false_negatives = drop};
+      all.push_back([=](const auto& z, double t) {
+        return debiased_negatives(z, with_changes(options, [&](auto& o) { o.temperature = t; }), labels);
+      });
     }
     for (Guard guard : {Guard::kFloor, Guard::kFallback, Guard::kNone}) {
       for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum, PositiveForm::kFinal}) {
         for (double tau_plus : {0.0, 0.1}) {
-          const auto options = DebiasedPositivesOptions().guard(guard).form(form).tau_plus(tau_plus).drop_false_negatives(drop);
-          all.push_back(
-              [=](const auto& z, double t) { return debiased_positives(z, DebiasedPositivesOptions(options).temperature(t), labels); });
+          const auto options = DebiasedPositivesOptions{.tau_plus = tau_plus, .form = form, .guard = guard, .drop_false_negatives = drop};
+          all.push_back([=](const auto& z, double t) {
+            return debiased_positives(z, with_changes(options, [&](auto& o) { o.temperature = t; }), labels);
+          });
         }
       }
     }
   }
   for (TrueNegatives negatives : {TrueNegatives::kRescale, TrueNegatives::kDrop}) {
-    all.push_back([=](const auto& z, double t) { return unbiased(z, labels, UnbiasedOptions().negatives(negatives).temperature(t)); });
+    all.push_back([=](const auto& z, double t) { return unbiased(z, labels, UnbiasedOptions{.temperature = t, .negatives = negatives}); });
   }
   return all;
 }
@@ -213,17 +217,17 @@ TEST(Extremes, OneSampleHasNoNegativesAndCostsNothing) {
 TEST(Extremes, IdenticalRowsCostLogOfTheirNumber) {
   const at::Tensor z = angles({{30, 30, 30, 30}, {30, 30, 30, 30}});
   for (double t : {0.005, 0.5}) {
-    EXPECT_NEAR(infonce(z, InfoNceOptions().temperature(t)).value.item<double>(), std::log(7.0), 1e-12);
-    EXPECT_NEAR(debiased_negatives(z, DebiasedNegativesOptions().temperature(t)).value.item<double>(), std::log(7.0), 1e-11);
-    EXPECT_NEAR(debiased_positives(z, DebiasedPositivesOptions().temperature(t)).value.item<double>(), std::log(7.0), 1e-11);
+    EXPECT_NEAR(infonce(z, InfoNceOptions{.temperature = t}).value.item<double>(), std::log(7.0), 1e-12);
+    EXPECT_NEAR(debiased_negatives(z, DebiasedNegativesOptions{.temperature = t}).value.item<double>(), std::log(7.0), 1e-11);
+    EXPECT_NEAR(debiased_positives(z, DebiasedPositivesOptions{.temperature = t}).value.item<double>(), std::log(7.0), 1e-11);
   }
 }
 
 TEST(Extremes, OppositeSamplesAtLowTemperature) {
   const at::Tensor z = angles({{30, 210}, {30, 210}});  // positives at cosine 1, both negatives at -1
   const double expected = 2 * std::exp(-400.0);         // log(1 + x) of so small an x
-  EXPECT_NEAR(infonce(z, InfoNceOptions().temperature(0.005)).value.item<double>() / expected, 1, 1e-10);
-  const auto floor = debiased_negatives(z, DebiasedNegativesOptions().temperature(0.005));
+  EXPECT_NEAR(infonce(z, InfoNceOptions{.temperature = 0.005}).value.item<double>() / expected, 1, 1e-10);
+  const auto floor = debiased_negatives(z, DebiasedNegativesOptions{.temperature = 0.005});
   EXPECT_NEAR(floor.value.item<double>() / expected, 1, 1e-10);
   EXPECT_EQ(floor.clamped, 4);
 }
@@ -233,30 +237,31 @@ TEST(Extremes, LargeLossesKeepTheirLastDigits) {
   const double t = 0.06, x = std::log(2.0) + (std::cos(80 * std::numbers::pi / 180) + 1) / t;
   ASSERT_GT(x, 20);
   const at::Tensor z = angles({{0, 80}, {180, 80}});
-  EXPECT_NEAR(infonce(z, InfoNceOptions().temperature(t)).per_anchor[0].item<double>(), x + std::log1p(std::exp(-x)), 1e-11);
+  EXPECT_NEAR(infonce(z, InfoNceOptions{.temperature = t}).per_anchor[0].item<double>(), x + std::log1p(std::exp(-x)), 1e-11);
 }
 
 TEST(Extremes, AllLabelsEqual) {
   const at::Tensor z = random_embeddings(4, 2, 3, 5), labels = integers({2, 2, 2, 2});
-  const auto dropped = infonce(z, InfoNceOptions().drop_false_negatives(true), labels);
+  const auto dropped = infonce(z, InfoNceOptions{.drop_false_negatives = true}, labels);
   EXPECT_EQ(dropped.value.item<double>(), 0);
   EXPECT_EQ(dropped.anchors_used, 8);
   const auto none_left = unbiased(z, labels);
   EXPECT_EQ(none_left.value.item<double>(), 0);
   EXPECT_EQ(none_left.anchors_used, 0);
-  const auto floor = debiased_negatives(z, DebiasedNegativesOptions().drop_false_negatives(true), labels);
+  const auto floor = debiased_negatives(z, DebiasedNegativesOptions{.drop_false_negatives = true}, labels);
   EXPECT_EQ(floor.clamped, 8);
-  EXPECT_EQ(debiased_positives(z, DebiasedPositivesOptions().drop_false_negatives(true), labels).value.item<double>(), 0);
+  EXPECT_EQ(debiased_positives(z, DebiasedPositivesOptions{.drop_false_negatives = true}, labels).value.item<double>(), 0);
 }
 
 TEST(Extremes, UnguardedAnchorsWithoutALossLeaveTheMean) {
   const at::Tensor z = angles({{0, 0, 0, 0}, {180, 0, 0, 0}});
-  const auto found = evaluated(z, positives(DebiasedPositivesOptions().guard(Guard::kNone)));
+  const auto found = evaluated(z, positives(DebiasedPositivesOptions{.guard = Guard::kNone}));
   EXPECT_LT(found.result.anchors_used, 8);
   EXPECT_EQ(found.result.clamped, 0);
   EXPECT_TRUE(std::isnan(found.result.per_anchor[0].item<double>()));
   EXPECT_TRUE(found.gradient.isfinite().all().item<bool>());
-  const auto negatives = evaluated(random_embeddings(9, 2, 4, 3), debiased(DebiasedNegativesOptions().tau_plus(0.9).clamp(Clamp::kNone)));
+  const auto negatives =
+      evaluated(random_embeddings(9, 2, 4, 3), debiased(DebiasedNegativesOptions{.tau_plus = 0.9, .clamp = Clamp::kNone}));
   EXPECT_LT(negatives.result.anchors_used, 18);
   EXPECT_TRUE(negatives.gradient.isfinite().all().item<bool>());
 }

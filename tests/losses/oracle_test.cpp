@@ -49,14 +49,14 @@ void expect_same(const ObjectiveResult& found, const naive::Result& expected, co
 
 template <class Options>
 std::string named(const Case& c, const Options& options) {
-  return fmt::format("B {} V {} D {}: {}", c.samples, c.views, c.dimensions, Options::table().write(options).to_json().dump());
+  return fmt::format("B {} V {} D {}: {}", c.samples, c.views, c.dimensions, config_of(options).to_json().dump());
 }
 
 TEST(Oracle, InfoNce) {
   for (const Case& c : cases()) {
     for (bool drop : {false, true}) {
       const auto batch = batch_of(c, drop);
-      const auto options = InfoNceOptions().temperature(c.temperature).drop_false_negatives(drop);
+      const auto options = InfoNceOptions{.temperature = c.temperature, .drop_false_negatives = drop};
       const auto expected = naive::evaluate(batch, c.temperature, true, [&](const auto& e) { return naive::infonce(e, options); });
       expect_same(infonce(batch.z, options, labels_of(batch)), expected, named(c, options));
     }
@@ -67,7 +67,7 @@ TEST(Oracle, Unbiased) {
   for (const Case& c : cases()) {
     for (TrueNegatives negatives : {TrueNegatives::kRescale, TrueNegatives::kDrop}) {
       const auto batch = batch_of(c, true);
-      const auto options = UnbiasedOptions().temperature(c.temperature).negatives(negatives);
+      const auto options = UnbiasedOptions{.temperature = c.temperature, .negatives = negatives};
       const auto expected = naive::evaluate(batch, c.temperature, true, [&](const auto& e) { return naive::unbiased(e, options); });
       expect_same(unbiased(batch.z, labels_of(batch), options), expected, named(c, options));
     }
@@ -81,12 +81,11 @@ TEST(Oracle, DebiasedNegatives) {
         for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
           for (bool drop : {false, true}) {
             const auto batch = batch_of(c, drop);
-            const auto options = DebiasedNegativesOptions()
-                                     .temperature(c.temperature)
-                                     .clamp(clamp)
-                                     .tau_plus(tau_plus)
-                                     .aggregation(aggregation)
-                                     .drop_false_negatives(drop);
+            const auto options = DebiasedNegativesOptions{.temperature = c.temperature,
+                                                          .tau_plus = tau_plus,
+                                                          .clamp = clamp,
+                                                          .aggregation = aggregation,
+                                                          .drop_false_negatives = drop};
             const auto expected = naive::evaluate(batch, c.temperature, aggregation == Aggregation::kPairs,
                                                   [&](const auto& e) { return naive::debiased_negatives(e, options); });
             expect_same(debiased_negatives(batch.z, options, labels_of(batch)), expected, named(c, options));
@@ -105,13 +104,12 @@ TEST(Oracle, DebiasedPositives) {
           for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
             for (bool drop : {false, true}) {
               const auto batch = batch_of(c, drop);
-              const auto options = DebiasedPositivesOptions()
-                                       .temperature(c.temperature)
-                                       .guard(guard)
-                                       .form(form)
-                                       .tau_plus(tau_plus)
-                                       .aggregation(aggregation)
-                                       .drop_false_negatives(drop);
+              const auto options = DebiasedPositivesOptions{.temperature = c.temperature,
+                                                            .tau_plus = tau_plus,
+                                                            .form = form,
+                                                            .guard = guard,
+                                                            .aggregation = aggregation,
+                                                            .drop_false_negatives = drop};
               const auto expected = naive::evaluate(batch, c.temperature, aggregation == Aggregation::kPairs,
                                                     [&](const auto& e) { return naive::debiased_positives(e, options); });
               // Unguarded, the last form's mean less its true negatives nearly cancels in some anchors, and its logarithm has the rest.

@@ -45,7 +45,7 @@ TEST(SoftCon, WithOneHotFeaturesItIsBiasCon) {
   const at::Tensor z = random_embeddings(9, 2, 4, 2), labels = integers({0, 1, 0, 1, 0, 0, 2, 2, 0});
   const std::vector<int64_t> bias = {0, 1, 1, 1, 0, 2, 1, 0, 2};
   EXPECT_NEAR(value(softcon(z, labels, one_hot(bias))), value(biascon(z, labels, integers(bias))), 1e-12);
-  EXPECT_NEAR(value(softcon(z, labels, one_hot(bias), Options().base_temperature(0.7))), value(biascon(z, labels, integers(bias))) / 10,
+  EXPECT_NEAR(value(softcon(z, labels, one_hot(bias), Options{.base_temperature = 0.7})), value(biascon(z, labels, integers(bias))) / 10,
               1e-12);
 }
 
@@ -55,7 +55,7 @@ TEST(SoftCon, AgreesWithLoopsOverRows) {
     const at::Tensor z = random_embeddings(samples, views, 5, samples + views), g = features(samples, views);
     const std::vector<int64_t> labels(y.begin(), y.begin() + samples);
     for (double t : {0.07, 0.5}) {
-      const auto found = softcon(z, integers(labels), g, Options().temperature(t));
+      const auto found = softcon(z, integers(labels), g, Options{.temperature = t});
       const auto expected = naive(z, labels, g, t);
       ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
       EXPECT_EQ(found.anchors_used, found.anchors);
@@ -97,7 +97,7 @@ TEST(SoftCon, FeaturesThatAreNearlyAlikeStillWeigh) {
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& g, double expected, const std::string& what) {
-  debias::expect_edge(z, expected, what, [&](const at::Tensor& rows) { return softcon(rows, labels, g, Options().temperature(0.005)); });
+  debias::expect_edge(z, expected, what, [&](const at::Tensor& rows) { return softcon(rows, labels, g, Options{.temperature = 0.005}); });
 }
 
 TEST(SoftCon, EdgesAreFiniteAndRight) {

@@ -33,7 +33,7 @@ std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& label
       const bool same = views || (!labels.empty() && labels[a % samples] >= 0 && labels[a % samples] == labels[k % samples]);
       if (same) count += 1, sum += s[a][k], exponentials += std::exp(s[a][k]);
     }
-    const bool out = options.form() == SupConForm::kOut;
+    const bool out = options.form == SupConForm::kOut;
     if (count == 0) losses.push_back(0);
     if (count > 0) losses.push_back(std::log(denominator) - (out ? sum / count : std::log(exponentials / count)));
   }
@@ -53,13 +53,13 @@ void expect_rows(const ObjectiveResult& found, const std::vector<double>& expect
 
 TEST(SupCon, GoldenValues) {
   const auto at = [](double t, SupConForm form) {
-    return value(supcon(two_views(), classes(), SupConOptions().temperature(t).form(form)));
+    return value(supcon(two_views(), classes(), SupConOptions{.temperature = t, .form = form}));
   };
   EXPECT_NEAR(at(0.1, SupConForm::kOut), 4.467883819, 6e-10);
   EXPECT_NEAR(at(0.5, SupConForm::kOut), 1.619586089, 6e-10);
   EXPECT_NEAR(at(0.1, SupConForm::kIn), 1.109880354, 6e-10);
   EXPECT_NEAR(at(0.5, SupConForm::kIn), 1.327313106, 6e-10);
-  const auto scaled = SupConOptions().base_temperature(0.07);
+  const auto scaled = SupConOptions{.base_temperature = 0.07};
   EXPECT_NEAR(value(supcon(two_views(), classes(), scaled)), 4.467883819 * 0.1 / 0.07, 1e-9);
 }
 
@@ -71,7 +71,7 @@ TEST(SupCon, AgreesWithLoopsOverRows) {
     for (SupConForm form : {SupConForm::kOut, SupConForm::kIn}) {
       for (double t : {0.07, 0.5, 3.0}) {
         SCOPED_TRACE(fmt::format("B {} V {} t {} {}", samples, views, t, enum_name(form)));
-        const auto options = SupConOptions().temperature(t).form(form);
+        const auto options = SupConOptions{.temperature = t, .form = form};
         expect_rows(supcon(z, integers(labels), options), naive(z, labels, options));
         if (views > 1) expect_rows(supcon(z, {}, options), naive(z, {}, options));
       }
@@ -82,22 +82,22 @@ TEST(SupCon, AgreesWithLoopsOverRows) {
 TEST(SupCon, WithoutLabelsOfTwoViewsIsInfoNce) {
   const at::Tensor z = random_embeddings(7, 2, 4, 1);
   for (SupConForm form : {SupConForm::kOut, SupConForm::kIn}) {
-    EXPECT_NEAR(value(supcon(z, {}, SupConOptions().form(form))), value(infonce(z, InfoNceOptions().temperature(0.1))), 1e-12);
-    EXPECT_NEAR(value(supcon(z, integers({-1, -1, -1, -1, -1, -1, -1}), SupConOptions().form(form))),
-                value(supcon(z, {}, SupConOptions().form(form))), 1e-12);
+    EXPECT_NEAR(value(supcon(z, {}, SupConOptions{.form = form})), value(infonce(z, InfoNceOptions{.temperature = 0.1})), 1e-12);
+    EXPECT_NEAR(value(supcon(z, integers({-1, -1, -1, -1, -1, -1, -1}), SupConOptions{.form = form})),
+                value(supcon(z, {}, SupConOptions{.form = form})), 1e-12);
   }
 }
 
 TEST(SupCon, InIsAtMostOut) {
   const at::Tensor z = random_embeddings(9, 2, 3, 5), labels = integers({0, 1, 2, 0, 1, 2, 0, 0, 1});
-  const at::Tensor out = supcon(z, labels).per_anchor, in = supcon(z, labels, SupConOptions().form(SupConForm::kIn)).per_anchor;
+  const at::Tensor out = supcon(z, labels).per_anchor, in = supcon(z, labels, SupConOptions{.form = SupConForm::kIn}).per_anchor;
   EXPECT_TRUE((in - out).le(1e-12).all().item<bool>());
 }
 
 void expect_edge(const at::Tensor& z, const at::Tensor& labels, double expected, const std::string& what) {
   for (SupConForm form : {SupConForm::kOut, SupConForm::kIn}) {
     debias::expect_edge(z, expected, what + " " + std::string(enum_name(form)),
-                        [&](const at::Tensor& rows) { return supcon(rows, labels, SupConOptions().temperature(0.005).form(form)); });
+                        [&](const at::Tensor& rows) { return supcon(rows, labels, SupConOptions{.temperature = 0.005, .form = form}); });
   }
 }
 
@@ -116,7 +116,7 @@ TEST(SupCon, EdgesAreFiniteAndRight) {
 TEST(SupCon, OneViewWithoutLabelsIsRefused) {
   EXPECT_TRUE(usage_error_of([] { supcon(random_embeddings(3, 1, 4, 1), {}); }).starts_with("supcon: "));
   EXPECT_THROW(supcon(random_embeddings(3, 1, 4, 1).select(1, 0), integers({0, 0, 1})), Error);
-  EXPECT_THROW(supcon(two_views(), classes(), SupConOptions().temperature(0)), Error);
+  EXPECT_THROW(supcon(two_views(), classes(), SupConOptions{.temperature = 0}), Error);
 }
 
 }  // namespace supcon_test

@@ -10,6 +10,7 @@
 #include "debias/losses/label_free.h"
 #include "debias/losses/weighted.h"
 #include "tests/support/embeddings.h"
+#include "tests/support/with_changes.h"
 
 namespace debias {
 namespace estimators_test {
@@ -75,9 +76,9 @@ EstimatorOptions on_the_sphere(double tau_plus) {
 }
 
 TEST_P(EstimatorsOfObjectives, BiasedDebiasedHardAndOracle) {
-  expect_same(Estimator::kBiased, on_the_sphere(0.1), infonce(z_, InfoNceOptions().temperature(kTemperature)));
+  expect_same(Estimator::kBiased, on_the_sphere(0.1), infonce(z_, InfoNceOptions{.temperature = kTemperature}));
   for (const double tau_plus : {0.0, 0.01, 0.1, 0.6}) {
-    const auto options = DebiasedNegativesOptions().temperature(kTemperature).tau_plus(tau_plus);
+    const auto options = DebiasedNegativesOptions{.temperature = kTemperature, .tau_plus = tau_plus};
     const auto floored = debiased_negatives(z_, options);
     expect_same(Estimator::kDebiasedFloor, on_the_sphere(tau_plus), floored);
     if (tau_plus == 0.6) {
@@ -85,16 +86,16 @@ TEST_P(EstimatorsOfObjectives, BiasedDebiasedHardAndOracle) {
     } else if (tau_plus <= 0.01) {
       ASSERT_EQ(floored.clamped, 0) << tau_plus;
       expect_same(Estimator::kDebiased, on_the_sphere(tau_plus),
-                  debiased_negatives(z_, DebiasedNegativesOptions(options).clamp(Clamp::kNone)));
+                  debiased_negatives(z_, with_changes(options, [&](auto& o) { o.clamp = Clamp::kNone; })));
     }
     for (const double beta : {0.0, 1.0, 2.5}) {
       EstimatorOptions study = on_the_sphere(tau_plus);
       study.hard_beta = beta;
       expect_same(Estimator::kHard, study,
-                  hard_negatives(z_, HardNegativesOptions().temperature(kTemperature).tau_plus(tau_plus).beta(beta)));
+                  hard_negatives(z_, HardNegativesOptions{.temperature = kTemperature, .tau_plus = tau_plus, .beta = beta}));
     }
   }
-  expect_same(Estimator::kOracle, on_the_sphere(0.1), unbiased(z_, labels_, UnbiasedOptions().temperature(kTemperature)));
+  expect_same(Estimator::kOracle, on_the_sphere(0.1), unbiased(z_, labels_, UnbiasedOptions{.temperature = kTemperature}));
 }
 
 TEST_P(EstimatorsOfObjectives, BayesianForms) {
@@ -103,25 +104,27 @@ TEST_P(EstimatorsOfObjectives, BayesianForms) {
       EstimatorOptions study = on_the_sphere(0.2);
       study.alpha = alpha;
       study.beta = beta;
-      const auto options = BayesianOptions().temperature(kTemperature).tau_plus(0.2).alpha(alpha).beta(beta);
-      expect_same(Estimator::kBayesianPaper, study, bayesian(z_, BayesianOptions(options).form(BayesianForm::kPaper)));
-      expect_same(Estimator::kBayesianCorrected, study, bayesian(z_, BayesianOptions(options).form(BayesianForm::kCorrected)));
+      const auto options = BayesianOptions{.temperature = kTemperature, .tau_plus = 0.2, .alpha = alpha, .beta = beta};
+      expect_same(Estimator::kBayesianPaper, study, bayesian(z_, with_changes(options, [&](auto& o) { o.form = BayesianForm::kPaper; })));
+      expect_same(Estimator::kBayesianCorrected, study,
+                  bayesian(z_, with_changes(options, [&](auto& o) { o.form = BayesianForm::kCorrected; })));
     }
     EstimatorOptions study = on_the_sphere(0.2);
     study.alpha = alpha;
     study.authors_beta = 0.9;
     expect_same(
         Estimator::kBayesianAuthors, study,
-        bayesian(z_, BayesianOptions().temperature(kTemperature).tau_plus(0.2).alpha(alpha).beta(0.9).form(BayesianForm::kAuthors)));
+        bayesian(z_, BayesianOptions{
+                         .temperature = kTemperature, .form = BayesianForm::kAuthors, .tau_plus = 0.2, .alpha = alpha, .beta = 0.9}));
   }
 }
 
 TEST_P(EstimatorsOfObjectives, PositiveForms) {
   for (const double tau_plus : {0.05, 0.3}) {
-    const auto options = DebiasedPositivesOptions().temperature(kTemperature).tau_plus(tau_plus);
+    const auto options = DebiasedPositivesOptions{.temperature = kTemperature, .tau_plus = tau_plus};
     expect_same(Estimator::kPositiveEq12, on_the_sphere(tau_plus), debiased_positives(z_, options));
     expect_same(Estimator::kPositiveSum, on_the_sphere(tau_plus),
-                debiased_positives(z_, DebiasedPositivesOptions(options).form(PositiveForm::kSum)));
+                debiased_positives(z_, with_changes(options, [&](auto& o) { o.form = PositiveForm::kSum; })));
   }
 }
 

@@ -68,25 +68,25 @@ inline Exponentials around(const Batch& batch, int64_t i, int64_t v, int64_t w, 
 }
 
 inline Anchor infonce(const Exponentials& e, const InfoNceOptions& options) {
-  return {.loss = std::log((e.p + (options.drop_false_negatives() ? e.kept : e.all)) / e.p)};
+  return {.loss = std::log((e.p + (options.drop_false_negatives ? e.kept : e.all)) / e.p)};
 }
 
 inline Anchor unbiased(const Exponentials& e, const UnbiasedOptions& options) {
   if (e.kept_count == 0) return {.loss = 0, .used = false};
-  const double weight = options.negatives() == TrueNegatives::kRescale ? e.n / e.kept_count : 1;
+  const double weight = options.negatives == TrueNegatives::kRescale ? e.n / e.kept_count : 1;
   return {.loss = std::log((e.p + weight * e.kept) / e.p)};
 }
 
 inline Anchor debiased_negatives(const Exponentials& e, const DebiasedNegativesOptions& options) {
-  const double sum = options.drop_false_negatives() ? e.kept : e.all;
-  const double positive = options.aggregation() == Aggregation::kGrouping ? e.mean_p : e.p;
+  const double sum = options.drop_false_negatives ? e.kept : e.all;
+  const double positive = options.aggregation == Aggregation::kGrouping ? e.mean_p : e.p;
   const double g = (sum / e.n - options.tau_plus * positive) / (1 - options.tau_plus);
   const double floor = std::exp(-1 / options.temperature);
   Anchor anchor = {.loss = 0, .used = true, .clamped = false, .estimate = g};
   double ng = e.n * g;
-  if (options.clamp() == Clamp::kFloor && g < floor) ng = e.n * floor, anchor.clamped = true;
-  if (options.clamp() == Clamp::kFallback && g < floor) ng = sum, anchor.clamped = true;
-  if (options.clamp() == Clamp::kPositive && g <= 0) ng = 0, anchor.clamped = true;
+  if (options.clamp == Clamp::kFloor && g < floor) ng = e.n * floor, anchor.clamped = true;
+  if (options.clamp == Clamp::kFallback && g < floor) ng = sum, anchor.clamped = true;
+  if (options.clamp == Clamp::kPositive && g <= 0) ng = 0, anchor.clamped = true;
   anchor.used = e.p + ng > 0;
   if (anchor.used) anchor.loss = -std::log(e.p / (e.p + ng));
   return anchor;
@@ -94,17 +94,17 @@ inline Anchor debiased_negatives(const Exponentials& e, const DebiasedNegativesO
 
 inline Anchor debiased_positives(const Exponentials& e, const DebiasedPositivesOptions& options) {
   const double tau = options.tau_plus, floor = tau * std::exp(-1 / options.temperature);
-  const double positive = options.aggregation() == Aggregation::kGrouping ? e.mean_p : e.p;
-  const double kept = options.drop_false_negatives() ? e.kept : e.all, count = options.drop_false_negatives() ? e.kept_count : e.n;
-  const bool means = options.form() != PositiveForm::kSum, as_published = options.form() == PositiveForm::kFinal;
-  const double self = as_published && options.drop_false_negatives() && e.labelled ? 0 : e.self;
+  const double positive = options.aggregation == Aggregation::kGrouping ? e.mean_p : e.p;
+  const double kept = options.drop_false_negatives ? e.kept : e.all, count = options.drop_false_negatives ? e.kept_count : e.n;
+  const bool means = options.form != PositiveForm::kSum, as_published = options.form == PositiveForm::kFinal;
+  const double self = as_published && options.drop_false_negatives && e.labelled ? 0 : e.self;
   const double p_all = ((as_published ? kept : e.all) + positive + self) / (means ? e.n + 2 : 1);
   const double p_negative = count == 0 ? 0 : kept / (as_published ? e.n : means ? count : 1);
   double numerator = p_all - (1 - tau) * p_negative;
   Anchor anchor = {.loss = 0, .used = true, .clamped = false, .estimate = numerator};
-  if (options.guard() != Guard::kNone) anchor.clamped = numerator < floor;
-  if (options.guard() == Guard::kNone) anchor.used = numerator > 0;
-  if (options.guard() == Guard::kFallback && anchor.clamped) {
+  if (options.guard != Guard::kNone) anchor.clamped = numerator < floor;
+  if (options.guard == Guard::kNone) anchor.used = numerator > 0;
+  if (options.guard == Guard::kFallback && anchor.clamped) {
     anchor.loss = -std::log(e.p / (e.p + kept));
     return anchor;
   }

@@ -35,7 +35,7 @@ TEST(ClassificationLosses, TheirMeansAreTheObjectives) {
   const at::Tensor logits = some_logits(7, 4), labels = at::tensor({0, 3, 2, 1, 1, 0, 2}, at::kLong);
   EXPECT_NEAR(mean_by_sample(cross_entropy_by_sample(logits, labels)).value.item<double>(),
               at::cross_entropy_loss(logits, labels).item<double>(), 1e-12);
-  const auto form = GeneralizedCrossEntropyOptions().q(0.7).form(GceForm::kLff);
+  const auto form = GeneralizedCrossEntropyOptions{.q = 0.7, .form = GceForm::kLff};
   EXPECT_NEAR(mean_by_sample(generalized_cross_entropy_by_sample(logits, labels, 0.7)).value.item<double>(),
               generalized_cross_entropy(logits, labels, form).value.item<double>(), 1e-12);
 }
