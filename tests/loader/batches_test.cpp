@@ -28,7 +28,7 @@ struct Made {
     write_small_corpus(folder.path());
     if (!last_book.empty()) std::ofstream(folder / "books/9.txt") << last_book;
     sentences =
-        std::make_shared<Sentences>(options_from<SentencesOptions>(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
+        std::make_shared<Sentences>(SentencesOptions::table().read(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
   }
   TemporaryFolder folder;
   std::shared_ptr<const Sentences> sentences;
@@ -78,7 +78,7 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
   EXPECT_EQ(words[0].ge(0).sum().item<int64_t>(), 4);
   EXPECT_EQ(words[3].ge(0).sum().item<int64_t>(), 7);
   for (int64_t rank = 0; rank < 2; ++rank) {
-    SentenceBatches part(made.sentences, SentenceBatchOptions(options).rank(rank).ranks(2));
+    SentenceBatches part(made.sentences, {.batch_size = 7, .order = BatchOrder::kSequential, .rank = rank, .ranks = 2});
     part.start(0);
     const Batch* own = part.next();
     EXPECT_EQ(own->ids, all.ids);
@@ -96,7 +96,7 @@ TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
   EXPECT_THAT(SentenceBatches(made.sentences, whole).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 16 sentences, and none of their 2 is read: 9.txt; a smaller "
                                    "batch_size or drop_last: false reads them"));
-  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions(whole).drop_last(false)).notes(),
+  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions{.batch_size = 16, .drop_last = false}).notes(),
               testing::ElementsAre("train: 1 of 4 books have fewer than 3 sentences, and none of their 2 is read: 9.txt"));
   EXPECT_EQ(short_books(*made.sentences, 41),
             "4 of 4 books have fewer than 41 sentences, and none of their 122 is read: 0.txt, 1.txt, 2.txt, ...");
@@ -211,7 +211,14 @@ TEST(AheadBatches, RefuseASourceWithAState) {
 constexpr int64_t kImages = 29;  // the last batch of 8 has 5
 
 LoaderOptions options_of(int64_t rank, int64_t ranks, int64_t workers) {
-  return LoaderOptions{.batch_size = 8, .views = 2, .workers = workers, .seed = 11, .noise = 0.3, .on_error = OnError::kSubstitute, .rank = rank, .ranks = ranks};
+  return LoaderOptions{.batch_size = 8,
+                       .views = 2,
+                       .workers = workers,
+                       .seed = 11,
+                       .noise = 0.3,
+                       .on_error = OnError::kSubstitute,
+                       .rank = rank,
+                       .ranks = ranks};
 }
 
 std::unique_ptr<Loader> loader_of(int64_t rank, int64_t ranks, int64_t workers) {
