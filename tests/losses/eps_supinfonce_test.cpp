@@ -1,7 +1,7 @@
 // All forms against golden values (computed independently in double precision, see golden_test.cpp), against loops over rows, against the
 // released program's arithmetic, and at their edges.
 #include "debias/losses/over_classes.h"
-#include "debias/pairs/triplet_sums.h"
+#include "debias/pairs/pair_sums.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -154,7 +154,8 @@ TEST(EpsSupInfoNce, FormDIsDenseWhereAskedAndThenHasASecondDerivative) {
 
 TEST(EpsSupInfoNce, FormDInMoreTermsThanDenseHoldsIsRefused) {
   const at::Tensor z = at::ones({1300, 1}, at::kDouble), group = at::arange(1300, at::kLong).remainder(2);  // 1300 * 649 * 650 terms
-  const Error error = thrown_by([&] { log_add_triplet_sums({.anchors = z, .group = group, .engine = Engine::kDense}, 0.25); });
+  const Error error =
+      thrown_by([&] { log_add_triplet_sums({.anchors = z, .group = group, .temperature = 1, .engine = Engine::kDense}, 0.25); });
   EXPECT_EQ(error.kind(), ErrorKind::kUsage);
   EXPECT_NE(std::string(error.what()).find("548405000 terms"), std::string::npos) << error.what();
 }
