@@ -11,8 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "debias/losses/scores/bank_scores.h"
-#include "debias/losses/scores/score_losses.h"
+#include "debias/losses/bank_draws.h"
 #include "debias/train/methods/memory_bank.h"
 
 namespace debias {

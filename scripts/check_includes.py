@@ -45,7 +45,6 @@ EDGES = {
              "evaluate", "fix", "mining", "report"},
 }
 ROOMS = {
-    "losses/scores": set(),
     "data/readers": set(),
     "data/builders": {"data/readers", "data/builders/corruptions"},
     "data/builders/corruptions": set(),

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { echo "usage: scripts/check_torch.sh TORCH..." >&2; exit 2; }
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} DEBIAS_BINARY=${DEBIAS_BINARY:-$PWD/build/release/bin/debias}
-tests=(test_values.py test_use.py test_distributed.py test_modules.py test_naive.py test_halves.py test_group_sums.py test_measures.py
+tests=(test_values.py test_use.py test_distributed.py test_modules.py test_objectives.py test_halves.py test_group_sums.py test_measures.py
   test_two_tower.py test_cached_step.py test_calls.py test_attributes.py test_closed_walk.py test_command.py)
 
 check() {

@@ -7,7 +7,7 @@
 
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/loader/sentence_batches.h"
-#include "debias/losses/scores/neighbour_hits.h"
+#include "debias/losses/neighbours.h"
 #include "debias/results/statistics.h"
 
 namespace debias {

@@ -1,5 +1,5 @@
 // Share of sentences f whose largest score is with the g of an adjacent sentence, among all of a batch of consecutive sentences.
-// Scores are inner products, which depend on the norms of the vectors, as in the objective (losses/scores/neighbours.h) and the published program;
+// Scores are inner products, which depend on the norms of the vectors, as in the objective (losses/neighbours.h) and the published program;
 // cosines, by which `debias text nearest` searches, would give other numbers.
 #pragma once
 

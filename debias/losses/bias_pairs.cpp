@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "debias/losses/anchor_losses.h"
 #include "debias/losses/bias_features.h"
-#include "debias/losses/class_rows.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
@@ -33,7 +31,7 @@ ObjectiveResult BiasConOptions::loss(const ObjectiveInput& input) const {
   refuse_keys(input, kName);
   require_labels(input, kName, "the choice of positives");
   if (!input.bias.defined()) throw usage_error("{}: needs bias labels, one for each sample; none were given", kName);
-  const ClassRows rows = class_rows(input, temperature, kName);
+  const Classes rows = classes_of(input, temperature, kName);
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
   Rows same_class = rows.pairs;
   same_class.anchors = rows.pairs.anchors.to(at::kDouble);
@@ -45,7 +43,7 @@ ObjectiveResult BiasConOptions::loss(const ObjectiveInput& input) const {
 
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
   const at::Tensor loss = (others - mean.to(others.scalar_type())).where(count.gt(0), 0);
-  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
+  return rows.mean(loss, loss_scale(*this));
 }
 
 namespace {
@@ -94,7 +92,7 @@ ObjectiveResult SoftConOptions::loss(const ObjectiveInput& input) const {
   if (!input.weights.defined()) {
     throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kName);
   }
-  const ClassRows rows = class_rows(input, temperature, kName);
+  const Classes rows = classes_of(input, temperature, kName);
   const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
   const WeightedPositives positives = weighted_positives(input.z, label, unit_bias_features(input, kName));
 
@@ -103,7 +101,7 @@ ObjectiveResult SoftConOptions::loss(const ObjectiveInput& input) const {
   const at::Tensor mean = (rows.pairs.flat() * directions.repeat({views, 1})).sum(1) / temperature;
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
   const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat({views}), 0);
-  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
+  return rows.mean(loss, loss_scale(*this));
 }
 
 }  // namespace debias

@@ -4,10 +4,9 @@
 
 #include <cmath>
 
+#include "debias/losses/bank_draws.h"
+#include "debias/losses/neighbours.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/scores/draws.h"
-#include "debias/losses/scores/neighbours.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
@@ -20,39 +19,39 @@ struct Scaled {
   at::Tensor ng;     // [rows], of either sign
 };
 
-Scaled scaled(const NegativesEstimate& given) {
-  const at::Tensor shift = at::maximum(given.log_sum, given.mean_positive).detach();
-  const double share = given.tau_plus * static_cast<double>(given.negatives);
-  return {shift, ((given.log_sum - shift).exp() - share * (given.mean_positive - shift).exp()) / (1 - given.tau_plus)};
+Scaled scaled(const Anchors& anchors, const at::Tensor& log_sum, double tau_plus) {
+  const at::Tensor shift = at::maximum(log_sum, anchors.mean_positive).detach();
+  const double share = tau_plus * static_cast<double>(anchors.negatives);
+  return {shift, ((log_sum - shift).exp() - share * (anchors.mean_positive - shift).exp()) / (1 - tau_plus)};
 }
 
 // Without a clamp 1 + N g / p may be anything: its log where it is positive, else the anchor is dropped.
-AnchorLosses unclamped(const NegativesEstimate& given, const Scaled& raw) {
-  const at::Tensor total = raw.ng + (given.positive - raw.shift).exp();
+AnchorLosses unclamped(const Anchors& anchors, const Scaled& raw) {
+  const at::Tensor total = raw.ng + (anchors.positive - raw.shift).exp();
   const at::Tensor positive = raw.ng.gt(0), used = positive.logical_or(total.gt(0));
-  const at::Tensor above = log_one_plus_exp(raw.ng.where(positive, 1).log() + raw.shift - given.positive);
-  const at::Tensor below = total.where(used.logical_and(positive.logical_not()), 1).log() + raw.shift - given.positive;
-  return {.loss = above.where(positive, below).where(used, 0), .used = used, .clamped = 0, .min_estimate = {}};
+  const at::Tensor above = log_one_plus_exp(raw.ng.where(positive, 1).log() + raw.shift - anchors.positive);
+  const at::Tensor below = total.where(used.logical_and(positive.logical_not()), 1).log() + raw.shift - anchors.positive;
+  return {.loss = above.where(positive, below).where(used, 0), .used = used};
 }
 
-AnchorLosses clamped(const NegativesEstimate& given, const Scaled& raw) {
-  const double log_n = std::log(static_cast<double>(given.negatives)), t = given.temperature;
+AnchorLosses clamped(const Anchors& anchors, const at::Tensor& log_sum, const Scaled& raw, Clamp clamp, double multiplier) {
+  const double log_n = std::log(static_cast<double>(anchors.negatives)), t = anchors.temperature;
   at::Tensor log_floor = at::full_like(raw.shift, log_n - 1 / t);
-  if (given.clamp == Clamp::kPositive) log_floor = raw.shift + (log_n + std::log(kPositiveFloor));
-  const double slack = exponential_slack(raw.shift, t / given.multiplier);
+  if (clamp == Clamp::kPositive) log_floor = raw.shift + (log_n + std::log(kPositiveFloor));
+  const double slack = anchors.exponential_slack(multiplier);
   const at::Tensor acts = raw.ng.lt((log_floor - raw.shift).exp() * (1 - slack)).logical_or(raw.ng.le(0));
-  const at::Tensor substitute = given.clamp == Clamp::kFallback ? given.log_sum : log_floor;
+  const at::Tensor substitute = clamp == Clamp::kFallback ? log_sum : log_floor;
   const at::Tensor log_ng = substitute.where(acts, raw.ng.where(acts.logical_not(), 1).log() + raw.shift);
-  return {.loss = log_one_plus_exp(log_ng - given.positive), .used = {}, .clamped = LateNumber(acts.sum()), .min_estimate = {}};
+  return {.loss = log_one_plus_exp(log_ng - anchors.positive), .clamped = LateNumber(acts.sum())};
 }
 
 }  // namespace
 
-AnchorLosses estimate_losses(const NegativesEstimate& given) {
-  if (given.negatives == 0) return no_negatives(given.positive);
-  const Scaled raw = scaled(given);
-  AnchorLosses losses = given.clamp == Clamp::kNone ? unclamped(given, raw) : clamped(given, raw);
-  losses.min_estimate = smallest_estimate(raw.ng / static_cast<double>(given.negatives), raw.shift);
+AnchorLosses negatives_estimate(const Anchors& anchors, const at::Tensor& log_sum, double tau_plus, Clamp clamp, double multiplier) {
+  if (anchors.negatives == 0) return no_negatives(anchors.positive);
+  const Scaled raw = scaled(anchors, log_sum, tau_plus);
+  AnchorLosses losses = clamp == Clamp::kNone ? unclamped(anchors, raw) : clamped(anchors, log_sum, raw, clamp, multiplier);
+  losses.min_estimate = smallest_estimate(raw.ng / static_cast<double>(anchors.negatives), raw.shift);
   return losses;
 }
 
@@ -65,35 +64,29 @@ void DebiasedNegativesOptions::describe(OptionVisitor& o) {
   o.with_variants();
 }
 
-AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNegativesOptions& options) {
-  return estimate_losses({.log_sum = sums.log_kept,
-                          .mean_positive = sums.mean_positive,
-                          .positive = sums.positive,
-                          .negatives = sums.negatives,
-                          .tau_plus = options.tau_plus,
-                          .temperature = options.temperature,
-                          .clamp = options.clamp});
-}
-
-ObjectiveResult DebiasedNegativesOptions::loss(const ObjectiveInput& input) const {
-  const AggregatedViews views(checked_views(input, kName), {aggregation, temperature, drop_false_negatives}, kName);
-  return views.mean(loss_scale(*this), [&](const TwoViewSums& sums) { return debiased_negatives_losses(sums, *this); });
-}
-
 namespace {
 
-AnchorLosses losses_of(const ScoredAnchors& anchors, const DebiasedNegativesOptions& options) {
-  if (options.tau_plus == 0) return biased_losses(anchors);
-  return estimate_losses({.log_sum = anchors.sums.log_sums({{}})[0],
-                          .mean_positive = anchors.mean_positive,
-                          .positive = anchors.positive,
-                          .negatives = anchors.negatives,
-                          .tau_plus = options.tau_plus,
-                          .temperature = options.temperature,
-                          .clamp = options.clamp});
+// Of the options that both debiased losses have.
+template <class Options>
+Comparison compared(const ObjectiveInput& input, const Options& options, bool with_itself) {
+  return {input,
+          {.objective = Options::kName,
+           .temperature = options.temperature,
+           .aggregation = options.aggregation,
+           .drop_false_negatives = options.drop_false_negatives,
+           .with_itself = with_itself}};
+}
+
+template <class Options>
+AnchorLosses negatives_losses(const Anchors& anchors, const Options& options) {
+  return negatives_estimate(anchors, anchors.sum_of_kept(), options.tau_plus, options.clamp);
 }
 
 }  // namespace
+
+ObjectiveResult DebiasedNegativesOptions::loss(const ObjectiveInput& input) const {
+  return compared(input, *this, false).mean(loss_scale(*this), [&](const Anchors& anchors) { return negatives_losses(anchors, *this); });
+}
 
 ObjectiveResult DebiasedNegativesOptions::on_scores(const Scores& scores) const {
   const double t = temperature, scale = loss_scale(*this);
@@ -101,8 +94,9 @@ ObjectiveResult DebiasedNegativesOptions::on_scores(const Scores& scores) const 
     if (tau_plus == 0) return sum_over_banks(*draws, t, scale, softmax_losses);
     return sum_over_banks(*draws, t, scale, [&](const at::Tensor& s) { return debiased_softmax_losses(s, tau_plus, t); });
   }
-  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, t, scale,
-                              [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, t, scale, [&](const Anchors& anchors) {
+    return tau_plus == 0 ? biased_losses(anchors) : negatives_losses(anchors, *this);
+  });
 }
 
 std::string DebiasedNegativesOptions::unfit_for(ScoreForm form) const {
@@ -123,26 +117,52 @@ struct Estimate {
   at::Tensor log_n_mean;  // [2B] log of N P-
 };
 
-Estimate estimate(const TwoViewSums& sums, const DebiasedPositivesOptions& options) {
-  const double n = static_cast<double>(sums.negatives), tau_minus = 1 - options.tau_plus;
+template <class Options>
+Estimate estimate(const Anchors& anchors, const Options& options) {
+  const double n = static_cast<double>(anchors.negatives), tau_minus = 1 - options.tau_plus;
   const bool means = options.form != PositiveForm::kSum;
-  const at::Tensor shift = at::maximum(at::maximum(sums.log_negatives, sums.mean_positive), sums.self).detach();
-  const at::Tensor own = (sums.mean_positive - shift).exp() + (sums.self - shift).exp();
-  const at::Tensor kept = sums.kept.clamp_min(1);
+  const at::Tensor shift = at::maximum(at::maximum(anchors.log_negatives, anchors.mean_positive), anchors.itself).detach();
+  const at::Tensor own = (anchors.mean_positive - shift).exp() + (anchors.itself - shift).exp();
   const double p_weight = means ? 1 / (n + 2) : 1;
-  const at::Tensor all = (sums.log_negatives - shift).exp();
+  const at::Tensor all = (anchors.log_negatives - shift).exp();
   if (!options.drop_false_negatives) {
     const double weight = means ? p_weight - tau_minus / n : options.tau_plus;
-    return {shift, all * weight + own * p_weight, means ? sums.log_negatives : sums.log_negatives + std::log(n)};
+    return {shift, all * weight + own * p_weight, means ? anchors.log_negatives : anchors.log_negatives + std::log(n)};
   }
-  const at::Tensor true_negatives = (sums.log_kept - shift).exp();
+  const at::Tensor true_negatives = (anchors.log_kept - shift).exp();
   if (options.form == PositiveForm::kFinal) {
-    const at::Tensor self = (sums.self - shift).exp().masked_fill(sums.labelled, 0);
-    const at::Tensor mean = (true_negatives + (sums.mean_positive - shift).exp() + self) * p_weight;
-    return {shift, mean - tau_minus * true_negatives / n, sums.log_kept};
+    const at::Tensor itself = (anchors.itself - shift).exp().masked_fill(anchors.labelled, 0);
+    const at::Tensor mean = (true_negatives + (anchors.mean_positive - shift).exp() + itself) * p_weight;
+    return {shift, mean - tau_minus * true_negatives / n, anchors.log_kept};
   }
-  if (!means) return {shift, all + own - tau_minus * true_negatives, sums.log_kept + std::log(n)};
-  return {shift, (all + own) * p_weight - tau_minus * true_negatives / kept, sums.log_kept + (n / kept).log()};
+  if (!means) return {shift, all + own - tau_minus * true_negatives, anchors.log_kept + std::log(n)};
+  const at::Tensor kept = anchors.kept.clamp_min(1);
+  return {shift, (all + own) * p_weight - tau_minus * true_negatives / kept, anchors.log_kept + (n / kept).log()};
+}
+
+template <class Options>
+AnchorLosses positives_losses(const Anchors& anchors, const Options& options) {
+  if (anchors.negatives == 0) return no_negatives(anchors.positive);
+  const double t = anchors.temperature, log_tau_plus = std::log(options.tau_plus);
+  const Estimate raw = estimate(anchors, options);
+  AnchorLosses losses;
+  losses.min_estimate = smallest_estimate(raw.numerator, raw.shift);
+
+  const bool guarded = options.guard != Guard::kNone;
+  at::Tensor acts = raw.numerator.le(0);
+  if (guarded) {
+    const at::Tensor floor = options.tau_plus * (-1 / t - raw.shift).exp();
+    acts = acts.logical_or_(raw.numerator.lt(floor * (1 - anchors.exponential_slack())));
+    losses.clamped = LateNumber(acts.sum());
+  } else {
+    losses.used = acts.logical_not();
+  }
+  const at::Tensor log_num = raw.numerator.where(acts.logical_not(), 1).log() + raw.shift;
+  const at::Tensor log_ratio = raw.log_n_mean + log_tau_plus - log_num;
+  // tau_plus cancels between the floor of num and N tau_plus P-.
+  const at::Tensor substitute = options.guard == Guard::kFallback ? anchors.log_kept - anchors.positive : raw.log_n_mean + 1 / t;
+  losses.loss = log_one_plus_exp(substitute.where(acts, log_ratio));
+  return losses;
 }
 
 }  // namespace
@@ -162,33 +182,8 @@ void DebiasedPositivesOptions::describe(OptionVisitor& o) {
   o.variant("authors", "guard", "none");
 }
 
-AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPositivesOptions& options) {
-  if (sums.negatives == 0) return no_negatives(sums.positive);
-  const double t = options.temperature, log_tau_plus = std::log(options.tau_plus);
-  const Estimate raw = estimate(sums, options);
-  AnchorLosses losses;
-  losses.min_estimate = smallest_estimate(raw.numerator, raw.shift);
-
-  const bool guarded = options.guard != Guard::kNone;
-  at::Tensor acts = raw.numerator.le(0);
-  if (guarded) {
-    const at::Tensor floor = options.tau_plus * (-1 / t - raw.shift).exp();
-    acts = acts.logical_or_(raw.numerator.lt(floor * (1 - exponential_slack(floor, t))));
-    losses.clamped = LateNumber(acts.sum());
-  } else {
-    losses.used = acts.logical_not();
-  }
-  const at::Tensor log_num = raw.numerator.where(acts.logical_not(), 1).log() + raw.shift;
-  const at::Tensor log_ratio = raw.log_n_mean + log_tau_plus - log_num;
-  // tau_plus cancels between the floor of num and N tau_plus P-.
-  const at::Tensor substitute = options.guard == Guard::kFallback ? sums.log_kept - sums.positive : raw.log_n_mean + 1 / t;
-  losses.loss = log_one_plus_exp(substitute.where(acts, log_ratio));
-  return losses;
-}
-
 ObjectiveResult DebiasedPositivesOptions::loss(const ObjectiveInput& input) const {
-  const AggregatedViews views(checked_views(input, kName), {aggregation, temperature, drop_false_negatives, true}, kName);
-  return views.mean(loss_scale(*this), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, *this); });
+  return compared(input, *this, true).mean(loss_scale(*this), [&](const Anchors& anchors) { return positives_losses(anchors, *this); });
 }
 
 namespace {
@@ -225,34 +220,13 @@ void CombinedDebiasedOptions::describe(OptionVisitor& o) {
   o.variant("authors", "guard", "none");
 }
 
-DebiasedNegativesOptions CombinedDebiasedOptions::negatives_part() const {
-  return DebiasedNegativesOptions{.temperature = temperature,
-                                  .base_temperature = base_temperature,
-                                  .tau_plus = tau_plus,
-                                  .clamp = clamp,
-                                  .aggregation = aggregation,
-                                  .drop_false_negatives = drop_false_negatives};
-}
-
-DebiasedPositivesOptions CombinedDebiasedOptions::positives_part() const {
-  return DebiasedPositivesOptions{.temperature = temperature,
-                                  .base_temperature = base_temperature,
-                                  .tau_plus = tau_plus,
-                                  .form = form,
-                                  .guard = guard,
-                                  .aggregation = aggregation,
-                                  .drop_false_negatives = drop_false_negatives};
-}
-
 ObjectiveResult CombinedDebiasedOptions::loss(const ObjectiveInput& input) const {
-  const AggregatedViews views(checked_views(input, kName), {aggregation, temperature, drop_false_negatives, true}, kName);
+  const Comparison batch = compared(input, *this, true);
   const auto negatives = [&] {
-    return views.mean(loss_scale(*this),
-                      [part = negatives_part()](const TwoViewSums& sums) { return debiased_negatives_losses(sums, part); });
+    return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return negatives_losses(anchors, *this); });
   };
   const auto positives = [&] {
-    return views.mean(loss_scale(*this),
-                      [part = positives_part()](const TwoViewSums& sums) { return debiased_positives_losses(sums, part); });
+    return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return positives_losses(anchors, *this); });
   };
   if (mix == 1) return negatives();
   if (mix == 0) return positives();

@@ -10,8 +10,7 @@
 #include <string>
 
 #include "debias/core/options.h"
-#include "debias/losses/aggregation.h"
-#include "debias/losses/anchor_losses.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/scores.h"
 
@@ -27,19 +26,9 @@ enum class Clamp { kFloor, kFallback, kPositive, kNone };
 
 constexpr auto enum_words(Clamp) { return named("floor", "fallback", "positive", "none"); }
 
-struct NegativesEstimate {
-  at::Tensor log_sum;        // [rows] log S; kLogOfNothing (two_view.h) for an empty sum
-  at::Tensor mean_positive;  // [rows] log P
-  at::Tensor positive;       // [rows] s_ap
-  int64_t negatives = 0;     // N; 0: every loss is 0
-  double tau_plus = 0.1;
-  double temperature = 0.5;
-  Clamp clamp = Clamp::kFloor;
-  double multiplier = 1;  // of s in the terms of log S, which scales the rounding error
-};
-
-// Losses, clamped anchors, and the smallest g before any clamp.
-AnchorLosses estimate_losses(const NegativesEstimate& estimate);
+// Losses, clamped anchors, and the smallest g before any clamp. log_sum [anchors] is log S, kLogOfNothing (rows.h) for an empty sum;
+// multiplier: of s in the terms of S, which scales the rounding error. Without negatives every loss is 0.
+AnchorLosses negatives_estimate(const Anchors& anchors, const at::Tensor& log_sum, double tau_plus, Clamp clamp, double multiplier = 1);
 
 // The debiased contrastive loss: InfoNCE whose sum over negatives is corrected, without labels, for negatives of the anchor's class.
 //
@@ -84,9 +73,6 @@ struct DebiasedNegativesOptions {
   ObjectiveResult on_scores(const Scores& scores) const;
   std::string unfit_for(ScoreForm form) const;
 };
-
-// The losses of one pair of views. The sums must have the temperature and drop_false_negatives of these options.
-AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNegativesOptions& options);
 
 inline ObjectiveResult debiased_negatives(const ObjectiveInput& input, const DebiasedNegativesOptions& options) {
   return checked_loss(input, options);
@@ -149,9 +135,6 @@ struct DebiasedPositivesOptions {
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 };
 
-// The losses of one pair of views. The sums must have the temperature and drop_false_negatives of these options.
-AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPositivesOptions& options);
-
 inline ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
   return checked_loss(input, options);
 }
@@ -188,9 +171,6 @@ struct CombinedDebiasedOptions {
   void describe(OptionVisitor& o);
 
   ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
-
-  DebiasedNegativesOptions negatives_part() const;
-  DebiasedPositivesOptions positives_part() const;
 };
 
 inline ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {

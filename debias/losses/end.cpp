@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "debias/core/error.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/group_moments.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "debias/core/error.h"
 #include "debias/losses/bias_features.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/group_moments.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
@@ -185,7 +185,7 @@ at::Tensor deviation(const at::Tensor& variance) {
 }
 
 // D of one sign, for all anchors together [1] or for each [n].
-struct Comparison {
+struct Compared {
   at::Tensor value;  // finite everywhere
   at::Tensor used;   // bool
   LateNumber acted;
@@ -203,9 +203,9 @@ class Comparer {
     empty_mean_ = mode_ == FairKlMode::kLogNormal ? std::log(2 + kDistanceOffset) : 0;
   }
 
-  Comparison operator()(FairKlMoments aligned, FairKlMoments conflicting, bool positive) const {
+  Compared operator()(FairKlMoments aligned, FairKlMoments conflicting, bool positive) const {
     const at::Tensor small_aligned = aligned.weight.lt(least_), small_conflicting = conflicting.weight.lt(least_);
-    Comparison result;
+    Compared result;
     result.used = zero_ ? at::ones_like(small_aligned) : small_aligned.logical_or(small_conflicting).logical_not();
     result.acted = prepare(aligned, small_aligned, result.used);
     result.acted += prepare(conflicting, small_conflicting, result.used);
@@ -258,12 +258,12 @@ struct Parts {
   at::Tensor used;       // bool, as by_anchor
 };
 
-Parts together(const Comparison& positive, const Comparison& negative) {
+Parts together(const Compared& positive, const Compared& negative) {
   Parts parts;
   parts.used = positive.used.logical_or(negative.used);
   const double all = static_cast<double>(parts.used.sum().item<int64_t>());
   parts.by_anchor = at::zeros_like(positive.value);
-  for (const Comparison* sign : {&positive, &negative}) {
+  for (const Compared* sign : {&positive, &negative}) {
     const double own = std::max(static_cast<double>(sign->used.sum().item<int64_t>()), 1.0);
     const at::Tensor values = sign->value.where(sign->used, 0);
     parts.value = parts.value.defined() ? parts.value + values.sum() / own : values.sum() / own;
@@ -342,8 +342,8 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
   const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
 
   const Comparer compare(*this, weighted);
-  const Comparison positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
-                   negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
+  const Compared positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
+                 negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
   const Parts parts = together(positive, negative);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const at::Tensor own = parts.by_anchor.where(parts.used, nan).to(all.z.scalar_type()).expand({known.size(0)});

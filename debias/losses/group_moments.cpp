@@ -11,7 +11,7 @@
 
 #include "debias/core/error.h"
 #include "debias/kernels/gram_products.h"
-#include "debias/losses/pair_keys.h"
+#include "debias/losses/comparison.h"
 
 namespace debias {
 namespace {
@@ -223,10 +223,7 @@ void refuse_blocked(const ObjectiveInput& input, const char* objective) {
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {
   refuse_keys(input, objective);
   const at::Tensor& z = input.z;
-  if (!z.defined() || z.dim() != 3 || !z.is_floating_point() || z.numel() == 0) {
-    throw data_error("{}: expected non-empty floating-point embeddings [samples, views, dimensions], found {}", objective,
-                     z.defined() ? fmt::format("{} of shape {}", c10::toString(z.scalar_type()), c10::str(z.sizes())) : "none");
-  }
+  require_embeddings(z, objective);
   const PairKeys keys = pair_keys(input, z.size(1), objective);
   const at::Tensor rows = z.transpose(0, 1).reshape({-1, z.size(2)});
   return {z.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat), keys.label, keys.bias};

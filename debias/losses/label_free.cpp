@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/losses/anchor_losses.h"
-#include "debias/losses/keyed_input.h"
+#include "debias/losses/bank_draws.h"
+#include "debias/losses/comparison.h"
+#include "debias/losses/neighbours.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/scores/draws.h"
-#include "debias/losses/scores/neighbours.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 
@@ -20,15 +18,10 @@ void InfoNceOptions::describe(OptionVisitor& o) {
   o.with_variants();
 }
 
-ObjectiveResult InfoNceOptions::loss(const ObjectiveInput& given) const {
-  const ObjectiveInput input = checked_views(given, kName);
-  require_one_positive(input, kName);
-  if (drop_false_negatives) require_labels(input, kName, "drop_false_negatives");
-  return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = temperature, .drop_false_negatives = drop_false_negatives}, kName);
-    if (sums.negatives == 0) return no_negatives(sums.positive);
-    return losses_against(sums.log_kept, sums.positive);
-  });
+ObjectiveResult InfoNceOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(
+      input, {.objective = kName, .temperature = temperature, .drop_false_negatives = drop_false_negatives, .one_positive = true});
+  return batch.mean(loss_scale(*this), biased_losses);
 }
 
 ObjectiveResult InfoNceOptions::on_scores(const Scores& scores) const {
@@ -51,29 +44,20 @@ void UnbiasedOptions::describe(OptionVisitor& o) {
   o.variant("authors", "negatives", "drop");
 }
 
-ObjectiveResult UnbiasedOptions::loss(const ObjectiveInput& given) const {
-  const ObjectiveInput input = checked_views(given, kName);
-  require_one_positive(input, kName);
-  require_labels(input, kName, "the choice of true negatives");
-  return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = temperature, .drop_false_negatives = true}, kName);
-    at::Tensor log_weight = sums.log_kept;
+ObjectiveResult UnbiasedOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(input, {.objective = kName,
+                                 .temperature = temperature,
+                                 .drop_false_negatives = true,
+                                 .labels_for = "the choice of true negatives",
+                                 .one_positive = true});
+  return batch.mean(loss_scale(*this), [&](const Anchors& anchors) -> AnchorLosses {
+    at::Tensor log_weight = anchors.log_kept;
     if (negatives == TrueNegatives::kRescale) {
-      log_weight = log_weight + (std::max<double>(sums.negatives, 1) / sums.kept.clamp_min(1)).log();
+      log_weight = log_weight + (std::max<double>(anchors.negatives, 1) / anchors.kept.clamp_min(1)).log();
     }
-    return {.loss = log_one_plus_exp(log_weight - sums.positive), .used = sums.kept.gt(0), .clamped = 0, .min_estimate = {}};
+    return {.loss = log_one_plus_exp(log_weight - anchors.positive), .used = anchors.kept.gt(0)};
   });
 }
-
-namespace {
-
-at::Tensor numerators(const ViewPair& pair, const Rows& rows) {
-  if (!rows.square()) return positives_of(pair, rows).numerator;
-  const at::Tensor z = rows.flat();
-  return (z * z.roll(rows.size() / 2, 0)).sum(1) / rows.temperature;
-}
-
-}  // namespace
 
 void EpsInfoNceOptions::describe(OptionVisitor& o) {
   describe_temperatures(o, temperature, base_temperature);
@@ -82,16 +66,11 @@ void EpsInfoNceOptions::describe(OptionVisitor& o) {
   o.variant("authors", "base_temperature", "0.07");
 }
 
-ObjectiveResult EpsInfoNceOptions::loss(const ObjectiveInput& given) const {
-  const ObjectiveInput input = checked_views(given, kName);
-  require_one_positive(input, kName);
-  return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    Rows rows = rows_of(pair, temperature, false, kName);
-    if (rows.square()) rows.anchors = rows.flat();  // the gradients of sums and positives meet there
-    const at::Tensor positive = numerators(pair, rows);
-    if (std::isinf(epsilon) && pair.negatives == 0) return no_negatives(positive);
-    const at::Tensor x = log_sums(rows, {{.set = PairSet::kUnequal}})[0] - positive;
-    return {.loss = log_add(x, epsilon), .used = {}, .clamped = 0, .min_estimate = {}};
+ObjectiveResult EpsInfoNceOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(input, {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kRows});
+  return batch.mean(loss_scale(*this), [&](const Anchors& anchors) -> AnchorLosses {
+    if (std::isinf(epsilon) && anchors.negatives == 0) return no_negatives(anchors.positive);
+    return {.loss = log_add(anchors.sum_of_kept() - anchors.positive, epsilon)};
   });
 }
 

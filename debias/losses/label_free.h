@@ -17,7 +17,7 @@ namespace debias {
 //
 //   L_a = -log[ e^{s_ap} / (e^{s_ap} + sum over the negatives j of e^{s_aj}) ],   s_ab = z_a . z_b / t,   value = mean over the 2B anchors
 //
-// p is the other view of a's sample; the negatives are both views of every other sample, N = 2B - 2 (two_view.h). L_a >= 0.
+// p is the other view of a's sample; the negatives are both views of every other sample, N = 2B - 2 (comparison.h). L_a >= 0.
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
 // negatives and loss 0. With drop_false_negatives, which needs labels, negatives of the anchor's class count as zero; if none is left, L_a
 // = 0. base_temperature multiplies the loss by t / base_temperature (Khosla et al. 2020, released code).

@@ -7,10 +7,8 @@
 #include <numbers>
 
 #include "debias/core/error.h"
-#include "debias/losses/anchor_losses.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/pair_keys.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 
@@ -44,7 +42,7 @@ at::Tensor LabelledLogits::log_probability(const at::Tensor& of_logits) const {
 
 ObjectiveResult CrossEntropyOptions::loss(const ObjectiveInput& input) const {
   const LabelledLogits rows = labelled_logits(input, kName);
-  return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
+  return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known}, 1);
 }
 
 bool is_cross_entropy(const ObjectiveOptions& options) { return dynamic_cast<const OptionsOf<CrossEntropyOptions>*>(&options) != nullptr; }
@@ -54,7 +52,7 @@ ObjectiveResult GeneralizedCrossEntropyOptions::loss(const ObjectiveInput& input
   const at::Tensor log_p = rows.log_probability();
   const double power = q;
   const at::Tensor loss = form == GceForm::kStandard ? -(power * log_p).expm1() / power : -power * (power * log_p).exp().detach() * log_p;
-  return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
+  return mean_over_anchors({.loss = loss, .used = rows.known}, 1);
 }
 
 namespace {
@@ -110,7 +108,7 @@ ObjectiveResult LargeMarginSoftmaxOptions::loss(const ObjectiveInput& input) con
   const at::Tensor cosine = (logit / norm).clamp(-1, 1);
   const at::Tensor lowered = (blend * logit + norm * psi(cosine, margin)) / (1 + blend);
   const at::Tensor loss = -rows.log_probability(rows.logits.scatter(1, place, lowered.unsqueeze(1)));
-  return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
+  return mean_over_anchors({.loss = loss, .used = rows.known}, 1);
 }
 
 namespace {
@@ -166,7 +164,7 @@ ObjectiveResult BiasBalancedOptions::loss(const ObjectiveInput& input) const {
   const PriorOfRows prior = input.prior.defined() ? given_prior(input.prior, bias, rows) : counted_prior(bias, rows);
   const at::Tensor offsets = (prior.table + kLeastProbability).log().t().index_select(0, prior.column).to(rows.logits.scalar_type());
   const at::Tensor loss = -rows.log_probability(rows.logits + offsets);
-  return mean_over_anchors({.loss = loss, .used = prior.used, .clamped = 0, .min_estimate = {}}, 1, {});
+  return mean_over_anchors({.loss = loss, .used = prior.used}, 1);
 }
 
 }  // namespace debias

@@ -1,7 +1,7 @@
 // Input and result of an objective, and the registry of objectives.
 //
 // Anchors are the n = V*B embeddings: row v*B + i is view v of sample i. Every row carries three integers: sample, label and bias label.
-// Their comparison decides whether row j is the anchor itself, another view, a positive or a negative (pair_keys.h). Anchors are compared
+// Their comparison decides whether row j is the anchor itself, another view, a positive or a negative (comparison.h). Anchors are compared
 // with each other or with separate keys: rows of a queue, a bank or a momentum encoder.
 #pragma once
 
@@ -18,8 +18,7 @@
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/losses/late_number.h"
-#include "debias/pairs/engine.h"
-#include "debias/pairs/row_share.h"
+#include "debias/pairs/rows.h"
 
 namespace debias {
 

@@ -5,15 +5,14 @@
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/losses/anchor_losses.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/two_view.h"
-#include "debias/pairs/triplet_sums.h"
+#include "debias/pairs/pair_sums.h"
 
 namespace debias {
 namespace {
 
-at::Tensor losses_of(const ClassRows& rows, SupConForm form) {
+at::Tensor losses_of(const Classes& rows, SupConForm form) {
   if (form == SupConForm::kOut) return log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0] - equal_means(rows.pairs);
   const auto sums = log_sums(rows.pairs, {{.set = PairSet::kOthers}, {.set = PairSet::kEqual}});
   return sums[0] - sums[1] + rows.positives.clamp_min(1).log();
@@ -29,17 +28,17 @@ void SupConOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult SupConOptions::loss(const ObjectiveInput& input) const {
-  const ClassRows rows = class_rows(input, temperature, kName);
+  const Classes rows = classes_of(input, temperature, kName);
   if (!input.labels.defined() && input.z.size(1) < 2 && !input.keys.defined()) {
     throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kName);
   }
   const at::Tensor loss = losses_of(rows, form).where(rows.is_attracted, 0);
-  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
+  return rows.mean(loss, loss_scale(*this));
 }
 
 namespace {
 
-at::Tensor losses_of(const ClassRows& rows, const EpsSupConOptions& options) {
+at::Tensor losses_of(const Classes& rows, const EpsSupConOptions& options) {
   if (std::isinf(options.epsilon)) {
     const at::Tensor negatives = log_sums(rows.pairs, {{.set = PairSet::kUnequal}})[0];
     return (negatives - equal_means(rows.pairs)).where(rows.is_attracted.logical_and(rows.negatives.gt(0)), 0);
@@ -70,10 +69,10 @@ void EpsSupConOptions::describe(OptionVisitor& o) {
 
 ObjectiveResult EpsSupConOptions::loss(const ObjectiveInput& input) const {
   require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, temperature, kName);
+  const Classes rows = classes_of(input, temperature, kName);
   at::Tensor loss = losses_of(rows, *this);
   if (over_positives == OverPositives::kSum) loss = loss * rows.positives;
-  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
+  return rows.mean(loss, loss_scale(*this));
 }
 
 namespace {
@@ -90,7 +89,7 @@ struct Terms {
   at::Tensor sum, count;
 };
 
-Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
+Terms terms_of(const Classes& rows, const EpsSupInfoNceOptions& options) {
   const double epsilon = options.epsilon;
   const at::Tensor one = at::ones_like(rows.positives);
   const PairSum negatives = {.set = PairSet::kUnequal}, positives = {.set = PairSet::kEqual};
@@ -121,7 +120,7 @@ Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
 }
 
 // Without negatives the loss is -epsilon; an infinite one says nothing about the anchor.
-at::Tensor has_loss(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
+at::Tensor has_loss(const Classes& rows, const EpsSupInfoNceOptions& options) {
   const bool infinite = std::isinf(options.epsilon) && (options.form != EpsForm::kC || options.log_eps == 0);
   return infinite ? rows.is_attracted.logical_and(rows.negatives.gt(0)) : rows.is_attracted;
 }
@@ -142,11 +141,11 @@ void EpsSupInfoNceOptions::describe(OptionVisitor& o) {
 
 ObjectiveResult EpsSupInfoNceOptions::loss(const ObjectiveInput& input) const {
   require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, temperature, kName);
+  const Classes rows = classes_of(input, temperature, kName);
   const Terms terms = terms_of(rows, *this);
   at::Tensor loss = terms.sum.where(has_loss(rows, *this), 0);
   if (over_positives == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
-  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(*this), rows.pairs.engines);
+  return rows.mean(loss, loss_scale(*this));
 }
 
 }  // namespace debias

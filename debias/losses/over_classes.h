@@ -6,17 +6,21 @@
 #include <optional>
 
 #include "debias/core/options.h"
-#include "debias/losses/class_rows.h"
 #include "debias/losses/objective.h"
 
 namespace debias {
+
+// Reduction of an anchor's terms, one for each positive.
+enum class OverPositives { kMean, kSum };
+
+constexpr auto enum_words(OverPositives) { return named("mean", "sum"); }
 
 // SupCon, the supervised contrastive loss: every row of the anchor's class is a positive.
 //
 //   out:  L_a = -1/|P| sum over p in P(a) of log[ e^{s_ap} / sum over k != a of e^{s_ak} ]
 //   in:   L_a = -log[ 1/|P| sum over p in P(a) of e^{s_ap} / sum over k != a of e^{s_ak} ],     s_ab = z_a . z_b / t
 //
-// P(a) contains the other rows of a's class (class_rows.h); without labels a's other views, V >= 2, and with two views that is InfoNCE. in
+// P(a) contains the other rows of a's class (comparison.h); without labels a's other views, V >= 2, and with two views that is InfoNCE. in
 // <= out, with equality where all positives are equally near. value = mean over all n = V*B rows. An anchor without positives has loss 0
 // and counts in the mean.
 // Input: z [B, V, D] with rows of unit norm. base_temperature multiplies the loss by t / base_temperature.
@@ -47,7 +51,7 @@ inline ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, con
 //
 //   L_a = epsilon - 1/|P| sum over i in P(a) of log[ e^{s_i} / ( sum over t in P(a) of e^{s_t - epsilon} + sum over j of e^{s_j} ) ]
 //
-// Symbols: s_i, s_t and s_j are the similarities z_a . z_b / t of the anchor to positives (class_rows.h) and to the N rows of other
+// Symbols: s_i, s_t and s_j are the similarities z_a . z_b / t of the anchor to positives (comparison.h) and to the N rows of other
 // classes. L_a is the smooth form of max(0, s_j - s_i + epsilon, s_t - s_i); epsilon = 0 is SupCon's `out`. value = mean over all n = V*B
 // rows.
 // Options: add_epsilon = false leaves the leading epsilon out, as the released code does; gradients are the same. It must be false for
@@ -78,7 +82,7 @@ inline ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels,
 
 // InfoNCE with a margin whose positives are the rows of the anchor's class, each compared with the negatives alone.
 //
-// s_j and s_i are the similarities z_a . z_b / t of anchor a to a negative j (another class, N of them) and a positive i (class_rows.h, |P|
+// s_j and s_i are the similarities z_a . z_b / t of anchor a to a negative j (another class, N of them) and a positive i (comparison.h, |P|
 // of them). All forms agree for |P| = N = 1:
 //   c   L_a = sum over i of log( e^{-eps} + sum over j of e^{s_j - s_i} )          the method
 //   a   L_a = log( e^{-eps} + sum over i and j of e^{s_j - s_i} )

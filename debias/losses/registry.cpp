@@ -112,6 +112,13 @@ const std::vector<ObjectiveEntry>& objective_registry() {
   return registry;
 }
 
+ScoreForm Scores::form() const {
+  const auto* draws = std::get_if<std::vector<BankDraws>>(&of);
+  if (draws == nullptr) return ScoreForm::kNeighbours;
+  const bool estimates = std::ranges::any_of(*draws, [](const BankDraws& each) { return each.nce != nullptr; });
+  return estimates ? ScoreForm::kNceDraws : ScoreForm::kDraws;
+}
+
 std::vector<std::string> objectives_on(ScoreForm form) {
   std::vector<std::string> names;
   for (const auto& entry : objective_registry()) {

@@ -29,7 +29,7 @@ struct BankDraws {
   BankNce* nce = nullptr;  // loss that replaces the cross-entropy over the scores; its state is set by the first batch
 };
 
-enum class NeighbourNegatives { kNegatives, kOfficial };  // scores/neighbours.h
+enum class NeighbourNegatives { kNegatives, kOfficial };  // neighbours.h
 
 struct NeighbourScores {
   at::Tensor products;                            // [B, B] products of sentence i's f and sentence j's g, in the order of the text

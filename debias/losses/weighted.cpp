@@ -6,58 +6,12 @@
 #include <cstdint>
 
 #include "debias/core/error.h"
-#include "debias/losses/keyed_input.h"
+#include "debias/losses/comparison.h"
+#include "debias/losses/neighbours.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/scored_anchors.h"
-#include "debias/losses/scores/neighbours.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
-
-// Unequal rows, or keys, of rows that are grouped by sample.
-class RowNegatives final : public NegativeSums {
- public:
-  explicit RowNegatives(const Rows& rows) : rows_(rows) {}
-  std::vector<at::Tensor> log_sums(const std::vector<NegativeSum>& requests) const override {
-    std::vector<PairSum> sums;
-    for (const auto& [multiplier, constant] : requests) sums.push_back({PairSet::kUnequal, multiplier, constant});
-    return debias::log_sums(rows_, sums);
-  }
-  std::vector<at::Tensor> ranked_log_sums(const std::vector<RankedSum>& requests) const override {
-    return debias::ranked_log_sums(rows_, requests);
-  }
-
- private:
-  const Rows& rows_;
-};
-
-int64_t negatives_of_each(const ViewPair& pair, const Rows& rows) {
-  if (rows.square()) return 2 * pair.input.z.size(0) - 2;
-  return set_sizes(rows, PairSet::kUnequal)[0].to(at::kLong).item<int64_t>();
-}
-
-// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with diagnostics. `input` comes from
-// checked_views. A sample without negatives has loss 0 and is not passed on. N = 2B - 2; with keys, the number of keys of other samples.
-ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
-                                        const LossOfAnchors& losses) {
-  LateNumber sample_sizes;
-  double total = 0;
-  const auto pair_losses = [&](const ViewPair& pair) {
-    const Rows rows = rows_of(pair, temperature, false, objective);
-    const Positives positives = positives_of(pair, rows);
-    const int64_t negatives = negatives_of_each(pair, rows);
-    if (negatives == 0) return no_negatives(positives.numerator);
-    const AnchorLosses own = losses({RowNegatives(rows), positives.numerator, positives.log_mean, negatives});
-    const double share = pair.rows.defined() ? static_cast<double>(rows.size()) : 1;
-    sample_sizes += own.effective_sample_size->times(share);
-    total += share;
-    return own;
-  };
-  ObjectiveResult result = mean_over_view_pairs(input, scale, objective, pair_losses);
-  if (total > 0) result.effective_sample_size = sample_sizes.over(total);
-  return result;
-}
 
 // log of N sum(w e^s) / sum(w), with weights w proportional to e^{beta s}, from the logs of both sums. With detached weights the gradient
 // of the numerator, whose terms grow as e^{(1 + beta) s}, is that of the factor e^s alone.
@@ -67,6 +21,7 @@ struct WeightedSum {
   double beta = 0;
   bool detach_weights = false;
 };
+
 at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives) {
   const at::Tensor value = sum.log_sum - sum.log_weights + std::log(static_cast<double>(negatives));
   if (!sum.detach_weights) return value;
@@ -80,18 +35,12 @@ LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor
   return LateNumber(sizes.clamp(1, static_cast<double>(negatives)).mean());
 }
 
-AnchorLosses losses_of(const ScoredAnchors& anchors, const HardNegativesOptions& options) {
+AnchorLosses losses_of(const Anchors& anchors, const HardNegativesOptions& options) {
+  if (anchors.negatives == 0) return no_negatives(anchors.positive);
   const double beta = options.beta;
-  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights}, {2 * beta, true}});  // the last is diagnostics
-  const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights};
-  AnchorLosses losses = estimate_losses({.log_sum = log_normalised(weighted, anchors.negatives),
-                                         .mean_positive = anchors.mean_positive,
-                                         .positive = anchors.positive,
-                                         .negatives = anchors.negatives,
-                                         .tau_plus = options.tau_plus,
-                                         .temperature = options.temperature,
-                                         .clamp = options.clamp,
-                                         .multiplier = 1 + 2 * beta});
+  const auto sums = anchors.log_sums({{1 + beta}, {beta, options.detach_weights}, {2 * beta, true}});  // the last is diagnostics
+  const at::Tensor log_sum = log_normalised({sums[0], sums[1], beta, options.detach_weights}, anchors.negatives);
+  AnchorLosses losses = negatives_estimate(anchors, log_sum, options.tau_plus, options.clamp, 1 + 2 * beta);
   losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
   return losses;
 }
@@ -107,14 +56,14 @@ void HardNegativesOptions::describe(OptionVisitor& o) {
   o.with_variants();
 }
 
-ObjectiveResult HardNegativesOptions::loss(const ObjectiveInput& given) const {
-  return mean_over_weighted_rows(checked_views(given, kName), temperature, loss_scale(*this), kName,
-                                 [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
+ObjectiveResult HardNegativesOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(input, {.objective = kName, .temperature = temperature, .positives = PositivesFrom::kSums});
+  return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 
 ObjectiveResult HardNegativesOptions::on_scores(const Scores& scores) const {
   return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature, loss_scale(*this),
-                              [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
+                              [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 
 std::string HardNegativesOptions::unfit_for(ScoreForm) const { return unfit_for_products(clamp); }
@@ -126,23 +75,23 @@ bool by_rank_alone(const BayesianOptions& options) { return options.form == Baye
 double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta; }
 
 // Rows all of whose negatives are tied at a rank of weight zero have the sum of equal weights, the limit of alpha -> 1.
-at::Tensor with_tied_rows(const NegativeSums& sums, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
+at::Tensor with_tied_rows(const Anchors& anchors, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
   const at::Tensor weightless = log_sum.detach().le(kLogOfNothing / 2);
   if (!weightless.any().item<bool>()) return log_weighted;
-  return sums.log_sums({{1}})[0].where(weightless, log_weighted);
+  return anchors.log_sums({{1}})[0].where(weightless, log_weighted);
 }
 
-AnchorLosses losses_of(const ScoredAnchors& anchors, const BayesianOptions& options) {
+AnchorLosses losses_of(const Anchors& anchors, const BayesianOptions& options) {
+  if (anchors.negatives == 0) return no_negatives(anchors.positive);
   const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
   const at::Tensor log_rank = log_rank_weights(weighting, anchors.negatives), log_square = 2 * log_rank;
   const double beta = exponent(options);
   // The weighted sum, the weights' sum, and for the diagnostics that of their squares.
-  const auto sums =
-      anchors.sums.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights}, {log_square, 2 * beta, true}});
+  const auto sums = anchors.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights}, {log_square, 2 * beta, true}});
   at::Tensor log_negatives = sums[0];
   if (!by_rank_alone(options)) {
     log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights}, anchors.negatives);
-    if (options.alpha == 1) log_negatives = with_tied_rows(anchors.sums, sums[0], log_negatives);
+    if (options.alpha == 1) log_negatives = with_tied_rows(anchors, sums[0], log_negatives);
   }
   AnchorLosses losses = losses_against(log_negatives, anchors.positive);
   losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
@@ -177,16 +126,14 @@ void BayesianOptions::describe(OptionVisitor& o) {
   o.check([this](const std::string& what) { check_form(*this, what); });
 }
 
-ObjectiveResult BayesianOptions::loss(const ObjectiveInput& given) const {
-  const ObjectiveInput input = checked_views(given, kName);
-  require_one_positive(input, kName);
-  return mean_over_weighted_rows(input, temperature, loss_scale(*this), kName,
-                                 [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
+ObjectiveResult BayesianOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(input, {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kSums});
+  return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 
 ObjectiveResult BayesianOptions::on_scores(const Scores& scores) const {
   return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, temperature, loss_scale(*this),
-                              [&](const ScoredAnchors& anchors) { return losses_of(anchors, *this); });
+                              [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 
 }  // namespace debias

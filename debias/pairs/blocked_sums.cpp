@@ -1,12 +1,10 @@
-#include "debias/pairs/blocked_sums.h"
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "debias/pairs/dense_sums.h"
+#include "debias/pairs/pair_engines.h"
 #include "debias/pairs/row_blocks.h"
 
 namespace debias {
@@ -20,8 +18,7 @@ using Block = RowBlocks::Block;
 constexpr char kEngineName[] = "blocked";
 
 RowBlocks blocks_of(const at::Tensor& anchors, const at::Tensor& keys, const Rows& rows) {
-  return {anchors,   rows.square() ? at::Tensor() : keys, rows.group, rows.key_group, rows.self, rows.temperature, rows.memory_budget,
-          rows.share};
+  return {anchors, rows.square() ? at::Tensor() : keys, rows};
 }
 
 // Keys for apply, which takes no undefined tensor.

@@ -1,9 +1,9 @@
-#include "debias/pairs/dense_sums.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
 #include <limits>
+
+#include "debias/pairs/pair_engines.h"
 
 namespace debias {
 namespace {

@@ -1,4 +1,4 @@
-#include "debias/pairs/fused_sums.h"
+#include "debias/pairs/pair_engines.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -6,17 +6,101 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "debias/core/error.h"
 #include "debias/kernels/equal_sums.h"
 #include "debias/kernels/log_add_sums.h"
 #include "debias/kernels/log_sums.h"
 #include "debias/kernels/ranked_log_sums.h"
-#include "debias/pairs/row_blocks.h"
-#include "debias/pairs/sorted_batch.h"
+#include "debias/kernels/sorted_rows.h"
 
 namespace debias {
+
+// Anchors in the order of their groups, as the kernels want them.
+struct SortedBatch {
+  at::Tensor source_anchors, source_group;  // what it was made from
+  at::Tensor order;                         // int64 [n]: row of each sorted place; undefined where they are the same
+  at::Tensor place;                         // int64 [n]: sorted place of each row
+  at::Tensor z;                             // float32 [n, D] contiguous, in the graph
+  at::Tensor first, last;                   // int32 [n]: the group of a place
+  float largest_norm2 = 0;
+  double temperature = 0;  // of the sum that is asked for
+  bool bfloat16_products = false;
+
+  kernels::SortedRows rows() const;
+  at::Tensor sorted(const at::Tensor& per_row) const;  // the last dimension, from row to place
+  at::Tensor unsorted(const at::Tensor& per_place) const;
+};
+
+kernels::SortedRows SortedBatch::rows() const {
+  return {.z = z.const_data_ptr<float>(),
+          .n = z.size(0),
+          .dim = z.size(1),
+          .first = first.const_data_ptr<int32_t>(),
+          .last = last.const_data_ptr<int32_t>(),
+          .scale = static_cast<float>(1 / temperature),
+          .largest_norm2 = largest_norm2,
+          .bfloat16_products = bfloat16_products};
+}
+
+at::Tensor SortedBatch::sorted(const at::Tensor& per_row) const { return order.defined() ? per_row.index_select(-1, order) : per_row; }
+at::Tensor SortedBatch::unsorted(const at::Tensor& per_place) const {
+  return order.defined() ? per_place.index_select(-1, place) : per_place;
+}
+
 namespace {
+
+float largest_norm2(const at::Tensor& z) {
+  const at::Tensor norms = at::linalg_vector_norm(z, 2, at::IntArrayRef{1});
+  const float* all = norms.const_data_ptr<float>();
+  float most = 0;
+  for (int64_t i = 0; i < norms.size(0); ++i) most = all[i] > most || std::isnan(all[i]) ? all[i] : most;  // NaN stays
+  return most * most;
+}
+
+// Anchors float32 [B, V, D] or [n, D] on the CPU, group int64 [n] in the order of rows. Nothing is copied if the anchors are
+// in the order of their groups.
+SortedBatch sort_by_group(const at::Tensor& anchors, const at::Tensor& group) {
+  const int64_t n = group.size(0), views = anchors.dim() == 3 ? anchors.size(1) : 1, samples = views == 0 ? 0 : n / views;
+  SortedBatch batch;
+  batch.source_anchors = anchors;
+  batch.source_group = group;
+  // In memory view v of sample i is at i*V + v; it is row v*B + i.
+  const at::Tensor memory = anchors.reshape({n, anchors.size(-1)}), groups = group.contiguous();
+  const int64_t* group_of = groups.const_data_ptr<int64_t>();
+  const auto row_of = [&](int64_t place) { return place % views * samples + place / views; };
+  std::vector<int64_t> sorted(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) sorted[static_cast<size_t>(i)] = group_of[row_of(i)];
+  at::Tensor from;  // int64 [n]: index in memory of each place's row
+  if (std::is_sorted(sorted.begin(), sorted.end())) {
+    batch.z = memory.contiguous();
+  } else {
+    from = at::arange(n, at::kLong);
+    auto* places = from.data_ptr<int64_t>();
+    std::stable_sort(places, places + n,
+                     [&](int64_t a, int64_t b) { return sorted[static_cast<size_t>(a)] < sorted[static_cast<size_t>(b)]; });
+    std::sort(sorted.begin(), sorted.end());
+    batch.z = memory.index_select(0, from);
+  }
+  if (views > 1 || from.defined()) {
+    batch.order = at::empty({n}, at::kLong);
+    batch.place = at::empty({n}, at::kLong);
+    auto *order = batch.order.data_ptr<int64_t>(), *place = batch.place.data_ptr<int64_t>();
+    const int64_t* places = from.defined() ? from.const_data_ptr<int64_t>() : nullptr;
+    for (int64_t i = 0; i < n; ++i) place[order[i] = row_of(places != nullptr ? places[i] : i)] = i;
+  }
+  batch.first = at::empty({n}, at::kInt);
+  batch.last = at::empty({n}, at::kInt);
+  auto *first = batch.first.data_ptr<int32_t>(), *last = batch.last.data_ptr<int32_t>();
+  for (int64_t begin = 0, end = 0; begin < n; begin = end) {
+    while (end < n && sorted[static_cast<size_t>(end)] == sorted[static_cast<size_t>(begin)]) ++end;
+    std::fill(first + begin, first + end, static_cast<int32_t>(begin));
+    std::fill(last + begin, last + end, static_cast<int32_t>(end));
+  }
+  batch.largest_norm2 = largest_norm2(batch.z.detach());
+  return batch;
+}
 
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
@@ -35,6 +119,7 @@ SortedBatch& batch_of(const Rows& rows) {
   };
   if (!rows.sorted || !of_these_rows(*rows.sorted)) rows.sorted = std::make_shared<SortedBatch>(sort_by_group(rows.anchors, rows.group));
   rows.sorted->bfloat16_products = rows.bfloat16_products;
+  rows.sorted->temperature = rows.temperature;
   return *rows.sorted;
 }
 
@@ -45,9 +130,9 @@ at::Tensor gathered(const at::Tensor& later, const at::Tensor& z) {
   return sole ? later : later.contiguous().clone();
 }
 
-void remember(AutogradContext* context, const SortedBatch& batch, double temperature) {
+void remember(AutogradContext* context, const SortedBatch& batch) {
   context->set_materialize_grads(false);
-  context->saved_data["temperature"] = temperature;
+  context->saved_data["temperature"] = batch.temperature;
   context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
   context->saved_data["bfloat16_products"] = batch.bfloat16_products;
   context->saved_data["first"] = batch.first;
@@ -61,7 +146,8 @@ struct Remembered {
     batch.last = context->saved_data["last"].toTensor();
     batch.largest_norm2 = static_cast<float>(context->saved_data["norm"].toDouble());
     batch.bfloat16_products = context->saved_data["bfloat16_products"].toBool();
-    rows = batch.rows(context->saved_data["temperature"].toDouble());
+    batch.temperature = context->saved_data["temperature"].toDouble();
+    rows = batch.rows();
   }
   SortedBatch batch;
   kernels::SortedRows rows;
@@ -83,9 +169,9 @@ void each_row(int64_t n, const at::Tensor& place, const Visit& visit) {
 class LogSums : public Function<LogSums> {
  public:
   // The sums are float32, in the order of rows.
-  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature,
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch,
                                const std::vector<PairSum>& requests, int64_t budget) {
-    const kernels::SortedRows rows = batch.rows(temperature);
+    const kernels::SortedRows rows = batch.rows();
     const auto sought = kernel_requests(requests);
     const kernels::TileForm form = kernels::kept_form(rows, sought);
     const int64_t bytes = kernels::kept_bytes(rows.n, form);
@@ -94,7 +180,7 @@ class LogSums : public Function<LogSums> {
     at::Tensor sums = at::empty({static_cast<int64_t>(requests.size()), z.size(0)}, at::kDouble);
     kernels::log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
     context->save_for_backward({z, sums, kept});
-    remember(context, batch, temperature);
+    remember(context, batch);
     std::vector<double> multipliers;
     std::vector<int64_t> sets;
     for (const auto& request : requests) {
@@ -155,12 +241,12 @@ class LogSums : public Function<LogSums> {
 class LogAddSums : public Function<LogAddSums> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& c, const SortedBatch& batch,
-                               double temperature, const LogAdd& term) {
+                               const LogAdd& term) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble), slopes = at::empty_like(sums);
-    kernels::log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
+    kernels::log_add_sums_forward(batch.rows(), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
                                   slopes.data_ptr<double>());
     context->save_for_backward({z, c, slopes});
-    remember(context, batch, temperature);
+    remember(context, batch);
     context->saved_data["set"] = static_cast<int64_t>(term.set);
     context->saved_data["sign"] = term.sign;
     context->saved_data["epsilon"] = term.epsilon;
@@ -192,8 +278,7 @@ class RankedLogSums : public Function<RankedLogSums> {
  public:
   // log_weights [requests, ranks]; multipliers and constant [requests].
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& log_weights, const SortedBatch& batch,
-                               double temperature, const std::vector<double>& multipliers, const std::vector<int64_t>& constant,
-                               int64_t budget) {
+                               const std::vector<double>& multipliers, const std::vector<int64_t>& constant, int64_t budget) {
     const auto requests = kernel_requests(log_weights, multipliers, constant);
     const int64_t n = z.size(0);
     const int64_t shares = std::count_if(requests.begin(), requests.end(), [](const auto& request) { return request.has_gradient(); });
@@ -201,9 +286,9 @@ class RankedLogSums : public Function<RankedLogSums> {
         z.requires_grad() && shares > 0 && n <= budget / (kernels::kept_columns(n) * shares * static_cast<int64_t>(sizeof(float)));
     const at::Tensor kept = keep ? at::empty({shares, n, kernels::kept_columns(n)}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
-    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
+    kernels::ranked_log_sums_forward(batch.rows(), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
     context->save_for_backward({z, log_weights, kept});
-    remember(context, batch, temperature);
+    remember(context, batch);
     context->saved_data["multipliers"] = multipliers;
     context->saved_data["constant"] = constant;
     return {sums, z};
@@ -238,11 +323,11 @@ class RankedLogSums : public Function<RankedLogSums> {
 
 class EqualSums : public Function<EqualSums> {
  public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble);
-    kernels::equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
+    kernels::equal_sums_forward(batch.rows(), sums.data_ptr<double>());
     context->save_for_backward({z});
-    remember(context, batch, temperature);
+    remember(context, batch);
     return {sums, z};
   }
 
@@ -278,7 +363,7 @@ std::vector<at::Tensor> fused_log_sums(const Rows& rows, const std::vector<PairS
     index.push_back(static_cast<size_t>(found - distinct.begin()));
     if (found == distinct.end()) distinct.push_back(request);
   }
-  const auto sums = taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.memory_budget)).unbind(0);
+  const auto sums = taken(batch, LogSums::apply(batch.z, batch, distinct, rows.memory_budget)).unbind(0);
   std::vector<at::Tensor> results;
   for (const size_t of : index) results.push_back(sums[of]);
   return results;
@@ -295,20 +380,19 @@ std::vector<at::Tensor> fused_ranked_log_sums(const Rows& rows, const std::vecto
     constant.push_back(request.constant);
   }
   const at::Tensor table = at::stack(log_weights).contiguous();
-  const at::Tensor sums =
-      taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, constant, rows.memory_budget));
+  const at::Tensor sums = taken(batch, RankedLogSums::apply(batch.z, table, batch, multipliers, constant, rows.memory_budget));
   return batch.unsorted(sums).to(at::kFloat).unbind(0);
 }
 
 at::Tensor fused_equal_sums(const Rows& rows) {
   SortedBatch& batch = batch_of(rows);
-  return batch.unsorted(taken(batch, EqualSums::apply(batch.z, batch, rows.temperature))).to(at::kFloat);
+  return batch.unsorted(taken(batch, EqualSums::apply(batch.z, batch))).to(at::kFloat);
 }
 
 at::Tensor fused_log_add_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term) {
   SortedBatch& batch = batch_of(rows);
   const at::Tensor sorted_c = batch.sorted(c).contiguous();
-  return batch.unsorted(taken(batch, LogAddSums::apply(batch.z, sorted_c, batch, rows.temperature, term))).to(at::kFloat);
+  return batch.unsorted(taken(batch, LogAddSums::apply(batch.z, sorted_c, batch, term))).to(at::kFloat);
 }
 
 }  // namespace debias

@@ -4,9 +4,7 @@
 
 #include <cmath>
 
-#include "debias/pairs/blocked_sums.h"
-#include "debias/pairs/dense_sums.h"
-#include "debias/pairs/fused_sums.h"
+#include "debias/pairs/pair_engines.h"
 
 namespace debias {
 namespace {

@@ -6,12 +6,13 @@
 //   equal_means      mean of s_aj over equal j (needs no pairs: linear in n + m)
 //
 // All results are [n], in the order of rows and the dtype of the anchors, and part of the graph (anchors, keys, and c where there is one).
-// Three engines compute them (engine.h): dense_sums.h is the definition, fused_sums.h and blocked_sums.h agree with it. Which one did is
+// Three engines compute them (pair_engines.h): the dense one is the definition, the others agree with it. Which one did is
 // noted in Rows::engines.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "debias/pairs/rows.h"
@@ -49,5 +50,13 @@ at::Tensor equal_sums(const Rows& rows);   // the sums of s_aj over equal j
 
 // log(e^{-epsilon} + e^x): max(-epsilon, x), smoothed. x itself for an infinite epsilon.
 at::Tensor log_add(const at::Tensor& x, double epsilon);
+
+// [n]: the sum over equal rows i and unequal rows j of log(e^{-epsilon} + e^{s_j - s_i}). No sum per row expresses it: n |P| N terms.
+// Engines blocked and auto compute them in panels of at most panel_terms (8 MB in double, of which a panel holds a handful) and again in the
+// backward pass, which has no derivative itself (usage error). Engine dense holds all of them and can be differentiated any number of times;
+// more than kDenseTerms are a usage error. Engine fused is one. Takes no keys.
+inline constexpr int64_t kPanelTerms = int64_t{1} << 20;
+inline constexpr int64_t kDenseTerms = int64_t{1} << 27;
+at::Tensor log_add_triplet_sums(const Rows& rows, double epsilon, int64_t panel_terms = kPanelTerms);
 
 }  // namespace debias

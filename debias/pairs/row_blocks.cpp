@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "debias/core/error.h"
+#include "debias/pairs/pair_engines.h"
 
 namespace debias {
 namespace {
@@ -15,21 +17,10 @@ constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 
 
 }  // namespace
 
-RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-                     std::optional<int64_t> self, double temperature, int64_t memory_budget, const RowShare* share)
-    : anchors_(anchors.detach()),
-      keys_(keys),
-      group_(group),
-      key_group_(key_group),
-      self_(self),
-      temperature_(temperature),
-      memory_budget_(memory_budget),
-      share_(share) {
-  if (!square()) keys_ = keys_.detach();
-  if (square()) {
-    key_group_ = group_;
-    self_ = 0;
-  }
+RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, Rows rows) : rows_(std::move(rows)) {
+  rows_.anchors = anchors.detach();
+  rows_.keys = keys.defined() ? keys.detach() : keys;
+  rows_.sorted.reset();
 }
 
 void RowBlocks::remember(torch::autograd::AutogradContext* context, const Rows& rows) {
@@ -46,24 +37,24 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
   const int64_t self = context->saved_data["self"].toInt();
   const bool square = saved[1].dim() != 2;
   const at::Tensor keys = square ? at::Tensor() : saved[1], key_group = square ? at::Tensor() : context->saved_data["key_group"].toTensor();
-  return {saved[0],
-          keys,
-          context->saved_data["group"].toTensor(),
-          key_group,
-          self < 0 ? std::nullopt : std::optional<int64_t>(self),
-          context->saved_data["temperature"].toDouble(),
-          context->saved_data["memory_budget"].toInt(),
-          reinterpret_cast<const RowShare*>(static_cast<intptr_t>(context->saved_data["share"].toInt()))};
+  return {saved[0], keys,
+          Rows{.anchors = saved[0],
+               .group = context->saved_data["group"].toTensor(),
+               .key_group = key_group,
+               .self = self < 0 ? std::nullopt : std::optional<int64_t>(self),
+               .temperature = context->saved_data["temperature"].toDouble(),
+               .memory_budget = context->saved_data["memory_budget"].toInt(),
+               .share = reinterpret_cast<const RowShare*>(static_cast<intptr_t>(context->saved_data["share"].toInt()))}};
 }
 
 int64_t RowBlocks::block_rows() const {
-  const int64_t row = std::max<int64_t>(keys().size(0), 1), affordable = memory_budget_ / (kCopies * row * anchors_.element_size());
-  const int64_t quick = anchors_.is_cpu() ? std::clamp(kBlockScores / row, kLeastRows, kMostRows) : std::max<int64_t>(size(), 1);
+  const int64_t row = std::max<int64_t>(keys().size(0), 1), affordable = rows_.memory_budget / (kCopies * row * anchors().element_size());
+  const int64_t quick = anchors().is_cpu() ? std::clamp(kBlockScores / row, kLeastRows, kMostRows) : std::max<int64_t>(size(), 1);
   return std::max<int64_t>(1, std::min(quick, affordable));
 }
 
 std::vector<int64_t> RowBlocks::bounds() const {
-  const int64_t n = size(), rows = block_rows(), blocks = (n + rows - 1) / rows, parts = share_ == nullptr ? 1 : share_->parts;
+  const int64_t n = size(), rows = block_rows(), blocks = (n + rows - 1) / rows, parts = share() == nullptr ? 1 : share()->parts;
   std::vector<int64_t> all;
   for (int64_t part = 0; part <= parts; ++part) all.push_back(std::min(n, blocks * part / parts * rows));
   return all;
@@ -72,10 +63,10 @@ std::vector<int64_t> RowBlocks::bounds() const {
 void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
   const int64_t m = keys().size(0), rows = block_rows();
   const std::vector<int64_t> all = bounds();
-  const auto part = static_cast<size_t>(share_ == nullptr ? 0 : share_->part);
+  const auto part = static_cast<size_t>(share() == nullptr ? 0 : share()->part);
   const int64_t first = all[part], last = all[part + 1];
-  const at::Tensor scaled = anchors_ / temperature_, columns = keys().t();
-  const at::Tensor buffer = at::empty({std::min(rows, last - first), m}, anchors_.options());
+  const at::Tensor scaled = anchors() / temperature(), columns = keys().t();
+  const at::Tensor buffer = at::empty({std::min(rows, last - first), m}, anchors().options());
   for (int64_t begin = first; begin < last; begin += rows) {
     Block block = {begin, std::min(begin + rows, last), {}};
     block.scores = buffer.slice(0, 0, block.end - begin);
@@ -85,18 +76,18 @@ void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
 }
 
 at::Tensor RowBlocks::completed(const at::Tensor& of_rows) const {
-  if (share_ == nullptr) return of_rows;
+  if (share() == nullptr) return of_rows;
   const std::vector<int64_t> all = bounds();
-  const auto part = static_cast<size_t>(share_->part);
-  return share_->gather(of_rows.slice(0, all[part], all[part + 1]), all);
+  const auto part = static_cast<size_t>(share()->part);
+  return share()->gather(of_rows.slice(0, all[part], all[part + 1]), all);
 }
 
 at::Tensor RowBlocks::equal(const Block& block) const {
-  return group_.slice(0, block.begin, block.end).unsqueeze(1).eq(key_group_.unsqueeze(0));
+  return rows_.group.slice(0, block.begin, block.end).unsqueeze(1).eq(rows_.groups_of_keys().unsqueeze(0));
 }
 
 void RowBlocks::clear_self(const Block& block, const at::Tensor& of_block, double value) const {
-  if (self_) of_block.diagonal(*self_ + block.begin).fill_(value);
+  if (const auto self = rows_.self_key()) of_block.diagonal(*self + block.begin).fill_(value);
 }
 
 at::Tensor RowBlocks::excluded(const Block& block, PairSet set) const {
@@ -110,8 +101,8 @@ double RowBlocks::largest_score() const {
   const auto longest = [](const at::Tensor& rows) {
     return rows.numel() == 0 ? 0.0 : at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}).max().item<double>();
   };
-  const double anchors = longest(anchors_);
-  return anchors * (square() ? anchors : longest(keys_)) / temperature_;
+  const double own = longest(anchors());
+  return own * (square() ? own : longest(keys())) / temperature();
 }
 
 BlockGradients::BlockGradients(const RowBlocks& blocks, bool keys_need_gradient)

@@ -1,4 +1,4 @@
-// Blocks of anchors against all keys, for the sums that walk them (blocked_sums.h).
+// Blocks of anchors against all keys, for the sums that walk them (blocked_sums.cpp).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "debias/pairs/rows.h"
@@ -15,10 +14,9 @@ namespace debias {
 
 class RowBlocks {
  public:
-  // Compared rows, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
+  // The rows with anchors [n, D] and keys [m, D] or undefined, both without gradient, in the place of their own.
   // A block and what is made of it take no more than the budget, one row at least.
-  RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-            std::optional<int64_t> self, double temperature, int64_t memory_budget, const RowShare* share = nullptr);
+  RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, Rows rows);
 
   // The same, kept by a forward pass for its backward pass. Anchors and keys are its first two saved tensors.
   static void remember(torch::autograd::AutogradContext* context, const Rows& rows);
@@ -35,23 +33,19 @@ class RowBlocks {
   void clear_self(const Block& block, const at::Tensor& of_block, double value) const;  // its entry of each row, where it has one
   at::Tensor excluded(const Block& block, PairSet set) const;                           // as excluded() of rows.h
 
-  bool square() const { return !keys_.defined(); }
-  int64_t size() const { return anchors_.size(0); }
-  const at::Tensor& anchors() const { return anchors_; }
-  const at::Tensor& keys() const { return square() ? anchors_ : keys_; }
-  double temperature() const { return temperature_; }
+  bool square() const { return rows_.square(); }
+  int64_t size() const { return anchors().size(0); }
+  const at::Tensor& anchors() const { return rows_.anchors; }
+  const at::Tensor& keys() const { return square() ? rows_.anchors : rows_.keys; }
+  double temperature() const { return rows_.temperature; }
   double largest_score() const;  // no |s_aj| is larger
-  const RowShare* share() const { return share_; }
+  const RowShare* share() const { return rows_.share; }
 
  private:
   int64_t block_rows() const;
   std::vector<int64_t> bounds() const;  // of the shares: whole blocks
 
-  at::Tensor anchors_, keys_, group_, key_group_;
-  std::optional<int64_t> self_;
-  double temperature_;
-  int64_t memory_budget_;
-  const RowShare* share_;
+  Rows rows_;
 };
 
 // Gradients of anchors and keys, gathered block by block.
@@ -73,7 +67,5 @@ class BlockGradients {
  private:
   const RowBlocks& blocks_;
 };
-
-void refuse_second_derivative(const char* op, const char* engine);  // usage error while a graph of the backward pass is requested
 
 }  // namespace debias

@@ -10,16 +10,52 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "debias/pairs/engine.h"
-#include "debias/pairs/row_share.h"
+#include "debias/core/enum_names.h"
 
 namespace debias {
 
 struct SortedBatch;
+
+// dense:   the plain composition in libtorch, which holds matrices of pairs and is the definition.
+// fused:   tiles of one triangle, never a matrix: float32 on the CPU (and bfloat16, which objectives read as float32), no keys.
+// blocked: blocks of anchors against all keys, in libtorch: any device and dtype, with or without keys, O(n * block) memory.
+// auto:    fused where it can be; else blocked where the pairs are many or the rows are on a device; else dense.
+// An engine that is requested computes, or is a usage error with the reason.
+enum class Engine { kAuto, kFused, kBlocked, kDense };
+
+constexpr auto enum_words(Engine) { return named("auto", "fused", "blocked", "dense"); }
+
+inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
+
+// Which engines computed the sums of one evaluation.
+class EngineRecord {
+ public:
+  explicit EngineRecord(Engine asked = Engine::kAuto) : asked_(asked) {}
+  void note(Engine used);
+  Engine engine() const;  // the one that held the most; if there was nothing to sum, the requested one, dense for auto
+
+ private:
+  Engine asked_;
+  bool dense_ = false, blocked_ = false, fused_ = false;
+};
+
+// The work of sums over pairs, divided among processes that each have all rows: one walks some blocks of anchors, and gets what the others
+// found of theirs.
+struct RowShare {
+  int64_t part = 0, parts = 1;  // this process', and how many there are
+  // Both are collective. All rows [n, ...], from each part's own [bounds[part + 1] - bounds[part], ...].
+  std::function<at::Tensor(const at::Tensor& own, const std::vector<int64_t>& bounds)> gather;
+  std::function<at::Tensor(const at::Tensor& own)> sum;  // of the parts', in their order
+};
 
 enum class PairSet { kOthers, kUnequal, kEqual };  // all keys but the anchor itself; those of other groups; those of its own
 
@@ -29,7 +65,7 @@ struct Rows {
   at::Tensor keys{};              // [m, D], in the dtype of the anchors, with or without gradient; undefined: the anchors themselves
   at::Tensor key_group{};         // int64 [m], with keys
   std::optional<int64_t> self{};  // with keys: key self + a is anchor a itself; none: no key is an anchor
-  double temperature = 1;         // t
+  double temperature;             // t
   bool within_unit = false;       // no anchor or key is longer than 1; where that is not known, the blocked engine looks
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;

@@ -1,5 +1,3 @@
-#include "debias/pairs/triplet_sums.h"
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -8,8 +6,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/pairs/pair_sums.h"
-#include "debias/pairs/row_blocks.h"
+#include "debias/pairs/pair_engines.h"
 
 namespace debias {
 namespace {
@@ -56,15 +53,16 @@ PanelTerms terms_of(const Panel& panel, const at::Tensor& z, double temperature)
 
 class LogAddTripletSums : public torch::autograd::Function<LogAddTripletSums> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& group, double temperature,
-                            double epsilon, int64_t panel_terms) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const Rows& rows, double epsilon,
+                            int64_t panel_terms) {
+    const at::Tensor& group = rows.group;
     context->save_for_backward({z, group});
-    context->saved_data["temperature"] = temperature;
+    context->saved_data["temperature"] = rows.temperature;
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["panel_terms"] = panel_terms;
     at::Tensor sums = at::zeros({z.size(0)}, z.options());
     for_each_panel(group, panel_terms, [&](const Panel& panel) {
-      const PanelTerms terms = terms_of(panel, z, temperature);
+      const PanelTerms terms = terms_of(panel, z, rows.temperature);
       sums.index_add_(0, panel.anchors, log_add(terms.x, epsilon).sum(2).masked_fill(terms.self, 0).sum(1));
     });
     return sums;
@@ -85,7 +83,7 @@ class LogAddTripletSums : public torch::autograd::Function<LogAddTripletSums> {
       gradient.index_add_(0, panel.negatives, at::mm(by_negative.t(), terms.anchors));
       gradient.index_add_(0, panel.positives, at::mm(by_positive.t(), terms.anchors));
     });
-    return {gradient, {}, {}, {}, {}};
+    return {gradient, {}, {}, {}};
   }
 };
 
@@ -118,7 +116,7 @@ at::Tensor log_add_triplet_sums(const Rows& rows, double epsilon, int64_t panel_
   const Engine engine = rows.engine == Engine::kDense ? Engine::kDense : Engine::kBlocked;
   if (rows.engines) rows.engines->note(engine);
   if (engine == Engine::kDense) return dense_triplet_sums(rows, epsilon);
-  return LogAddTripletSums::apply(rows.flat(), rows.group, rows.temperature, epsilon, panel_terms);
+  return LogAddTripletSums::apply(rows.flat(), rows, epsilon, panel_terms);
 }
 
 }  // namespace debias

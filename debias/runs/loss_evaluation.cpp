@@ -65,8 +65,11 @@ void warm_up(const Objective& objective, const ObjectiveInput& input, const Loss
 // True if matrices of pairs will be formed.
 bool is_dense(const ObjectiveInput& input, InputKind kind) {
   if (kind != InputKind::kPairs) return kind == InputKind::kRegulariser && input.engine == Engine::kDense;
-  const Rows rows = {
-      .anchors = input.z, .group = at::empty({input.z.size(0) * input.z.size(1)}, at::kLong), .keys = input.keys, .engine = input.engine};
+  const Rows rows = {.anchors = input.z,
+                     .group = at::empty({input.z.size(0) * input.z.size(1)}, at::kLong),
+                     .keys = input.keys,
+                     .temperature = 1,
+                     .engine = input.engine};
   return engine_of(rows) == Engine::kDense;
 }
 

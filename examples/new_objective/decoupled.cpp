@@ -2,9 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "debias/losses/anchor_losses.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/objective_entry.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 
@@ -13,12 +12,11 @@ void DecoupledOptions::describe(OptionVisitor& o) {
   o.with_variants();
 }
 
-ObjectiveResult DecoupledOptions::loss(const ObjectiveInput& given) const {
-  const ObjectiveInput input = checked_views(given, kName);
-  return mean_over_view_pairs(input, loss_scale(*this), kName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = temperature}, kName);
-    if (sums.negatives == 0) return no_negatives(sums.positive);
-    return {.loss = sums.log_negatives - sums.positive, .used = {}, .clamped = 0, .min_estimate = {}};
+ObjectiveResult DecoupledOptions::loss(const ObjectiveInput& input) const {
+  const Comparison batch(input, {.objective = kName, .temperature = temperature});
+  return batch.mean(loss_scale(*this), [](const Anchors& anchors) -> AnchorLosses {
+    if (anchors.negatives == 0) return no_negatives(anchors.positive);
+    return {.loss = anchors.log_negatives - anchors.positive};
   });
 }
 

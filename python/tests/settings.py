@@ -50,6 +50,12 @@ KEYED = [name for name in NAMES if TABLE[name]["takes_keys"]]
 LABELS, BIAS = [0, 1, -1, 0, 1, 2, 0], [0, 0, 1, 1, -1, 0, 0]
 
 
+def cases(name):
+    """Numbers of views."""
+    least = TABLE[name]["min_views"]
+    return [1] if TABLE[name]["kind"] == "logits" else [views for views in (1, 2, 3) if views >= least]
+
+
 def given(name, views, samples=7, seed=0, weighted=False):
     """A call's keywords: z of unit norm (logits), labels, bias labels, and bias features where they are read."""
     generator = torch.Generator().manual_seed(100 * samples + 10 * views + seed)

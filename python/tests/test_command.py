@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from debias import plain
-from settings import KEYED, NAMES, SETTINGS, TABLE, given, keyed, loss_of
-from test_naive import cases
+from settings import KEYED, NAMES, SETTINGS, TABLE, cases, given, keyed, loss_of
 
 BINARY = os.environ.get("DEBIAS_BINARY", str(pathlib.Path(__file__).parents[2] / "build/release/bin/debias"))
 pytestmark = pytest.mark.skipif(not os.access(BINARY, os.X_OK), reason="the command is not built")

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from debias import _engine, plain
-from settings import NAMES, SETTINGS, TABLE, given, loss_of
-from test_naive import cases
+from settings import NAMES, SETTINGS, TABLE, cases, given, loss_of
 from test_values import compiled
 
 pytestmark = compiled

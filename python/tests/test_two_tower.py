@@ -10,7 +10,6 @@ import torch
 
 import debias
 from debias.plain import tower_walk
-from naive import dot, log_sum, mean, softplus
 
 B, D = 7, 5
 IDS, LABELS = [3, 1, 3, -1, 2, -1, 1], [0, 0, 1, 2, -1, -1, 1]
@@ -18,6 +17,27 @@ SETTINGS = [("infonce", {}), ("debiased_negatives", {"tau_plus": 0.05}), ("debia
             ("debiased_negatives", {"tau_plus": 0.0}), ("hard_negatives", {"tau_plus": 0.05, "beta": 0.3}),
             ("hard_negatives", {"tau_plus": 0.1, "beta": 0.0}), ("bayesian", {"tau_plus": 0.1}), ("bayesian", {"tau_plus": 0.2, "alpha": 0.9}),
             ("siglip", {})]
+
+
+def dot(a, b):
+    return math.fsum(x * y for x, y in zip(a, b))
+
+
+def mean(values):
+    values = list(values)
+    return math.fsum(values) / len(values) if values else 0.0
+
+
+def log_sum(values):
+    values = list(values)
+    if not values:
+        return -math.inf
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
+def softplus(x):
+    return max(x, 0) + math.log1p(math.exp(-abs(x))) if x > -math.inf else 0.0
 
 
 def towers(count=B, seed=0):

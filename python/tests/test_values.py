@@ -1,4 +1,4 @@
-"""Values and gradients of the modules, against printed references and finite differences."""
+"""Values and gradients of the modules: how they are called, against finite differences and each other."""
 
 import math
 
@@ -18,43 +18,30 @@ def unit(*degrees):
 
 Z0, Z1, Z2 = unit(0, 41, 133, 205), unit(12, 66, 118, 240), unit(23, 52, 146, 214)
 LABELS, BIAS = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1])
-PRINTED = 6e-10  # half a unit of the last of nine decimals, and some rounding
 
 
-@pytest.mark.parametrize("loss, views, expected", [
-    (debias.InfoNCELoss(temperature=0.5), (Z0, Z1), 0.756893864),
-    (debias.InfoNCELoss(temperature=0.07), (Z0, Z1), 0.105501200),
-    (debias.DebiasedNegativesLoss(temperature=0.5, tau_plus=0.1), (Z0, Z1), 0.500208463),
-    (debias.DebiasedNegativesLoss(tau_plus=0.5, clamp="fallback"), (Z0, Z1), 0.756893864),
-    (debias.DebiasedNegativesLoss(tau_plus=0.1), (Z0, Z1, Z2), 0.501546925),
-    (debias.DebiasedPositivesLoss(tau_plus=0.1), (Z0, Z1), 0.401999982),
-    (debias.HardNegativesLoss(beta=1), (Z0, Z1), 0.986783941),
-    (debias.BayesianLoss(form="paper", alpha=0.9, beta=1), (Z0, Z1), 1.063618590),
-])
-def test_label_free_values_are_the_printed_ones(loss, views, expected):
-    assert abs(loss(*views).item() - expected) < PRINTED
-    assert abs(loss(torch.stack(views, dim=1)).item() - expected) < PRINTED
-    assert abs(loss(*(3 * view for view in views)).item() - expected) < PRINTED  # rows are normalised
+@pytest.mark.parametrize("views", [(Z0, Z1), (Z0, Z1, Z2)])
+def test_views_may_be_stacked_or_apart_and_of_any_length(views):
+    loss = debias.DebiasedNegativesLoss(tau_plus=0.1)
+    expected = loss(*views).item()
+    assert loss(torch.stack(views, dim=1)).item() == expected
+    assert abs(loss(*(3 * view for view in views)).item() - expected) < 1e-12  # rows are normalised
 
 
-@pytest.mark.parametrize("loss, expected", [
-    (debias.SupConLoss(temperature=0.1), 4.467883819),
-    (debias.EpsSupInfoNCELoss(temperature=0.5, epsilon=0.25), 0.620409864),
-    (debias.EpsSupInfoNCELoss(temperature=0.1, epsilon=math.inf), -4.863990576),
-    (debias.BiasConLoss(temperature=0.1), 6.624614383),
-    (debias.FairKLLoss(mode="kl"), 2.479111290 + 0.769683533),
-])
-def test_supervised_values_are_the_printed_ones(loss, expected):
-    features = torch.stack([Z0, Z1], dim=1)
-    assert abs(loss(features, LABELS, BIAS).item() - expected) < 2 * PRINTED
-    assert loss([Z0, Z1], LABELS, BIAS).item() == loss(features, LABELS, BIAS).item()
+def test_supervised_views_may_be_stacked_or_apart():
+    loss = debias.BiasConLoss(temperature=0.1)
+    assert loss([Z0, Z1], LABELS, BIAS).item() == loss(torch.stack([Z0, Z1], dim=1), LABELS, BIAS).item()
 
 
-def test_bias_balanced_with_a_given_prior():
+def test_a_module_computes_its_formula():
+    assert abs(debias.InfoNCELoss(temperature=0.5)(Z0, Z1).item() - 0.756893864) < 6e-10
+
+
+def test_bias_balanced_takes_a_prior():
     logits = torch.tensor([[1, -0.5, 0.25]] * 3, dtype=torch.float64)
     prior = torch.tensor([[0.7], [0.2], [0.1]], dtype=torch.float64)
     value = debias.BiasBalancedLoss()(logits, torch.arange(3), torch.zeros(3, dtype=torch.int64), prior=prior)
-    assert abs(value.item() - (0.123307668 + 2.876070633 + 2.819217808) / 3) < PRINTED
+    assert abs(value.item() - (0.123307668 + 2.876070633 + 2.819217808) / 3) < 6e-10
 
 
 def test_rows_are_taken_as_given_without_normalize():

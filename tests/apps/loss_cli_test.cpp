@@ -3,7 +3,7 @@
 
 namespace debias::loss_cli_test {
 
-// Four samples, two views (or three): unit vectors at angles whose losses are known (tests/losses/golden_test.cpp).
+// Four samples, two views (or three): unit vectors at angles whose losses are known (tests/golden/naive.py).
 std::vector<double> rows_at_angles(int views) {
   const double degrees[3][4] = {{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}};
   std::vector<double> rows;

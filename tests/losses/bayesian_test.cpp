@@ -12,7 +12,6 @@
 #include "debias/losses/label_free.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
-#include "tests/support/naive_negatives.h"
 #include "tests/support/objective_checks.h"
 #include "tests/support/refusals.h"
 #include "tests/support/with_changes.h"
@@ -25,23 +24,6 @@ auto weighted_by(const BayesianOptions& options) {
 }
 
 constexpr BayesianForm kForms[] = {BayesianForm::kCorrected, BayesianForm::kPaper, BayesianForm::kAuthors};
-
-// Independent values in double, angles in degrees, N = 6, nine printed decimals.
-TEST(Bayesian, Golden) {
-  const at::Tensor z = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
-  const auto at_point = [&](BayesianForm form, double alpha, double beta, bool stabilize = true) {
-    return value(bayesian(z, BayesianOptions{.form = form, .alpha = alpha, .beta = beta, .stabilize = stabilize}));
-  };
-  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 0), 0.661596865, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 1), 1.063618590, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.5, 0), 0.756893864, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kCorrected, 0.9, 0), 0.666914153, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kCorrected, 0.9, 1), 1.059303418, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.9, 0.9, false), 1.107437590, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.9, 0.9), 1.115354709, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.5, 0.5, false), 0.755865344, 6e-10);
-  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.5, 0.5), 0.756893864, 6e-10);
-}
 
 // The formulas as printed and as released, with the root written as in the code: no care for cancellation.
 double printed_weight(const RankWeighting& w, double share) {
@@ -129,61 +111,6 @@ TEST(BayesianWeights, CorrectedOnesEstimateTrueNegatives) {
   EXPECT_NEAR(mean(BayesianForm::kPaper), 0.8809 - 0.020, 2e-3);
 }
 
-naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptions& options) {
-  const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
-  const bool authors = options.form == BayesianForm::kAuthors;
-  std::vector<double> w;
-  for (double x : around.x) {
-    double at_or_below = 0;
-    for (double other : around.x) at_or_below += other <= x;
-    w.push_back(printed_weight(weighting, at_or_below / static_cast<double>(around.x.size())) * std::pow(x, authors ? 0 : options.beta));
-  }
-  const auto [total, size] = naive::weighted(around.x, w);
-  double ng = authors ? 0 : total;
-  for (size_t j = 0; authors && j < w.size(); ++j) ng += w[j] * around.x[j];
-  naive::WeightedAnchor anchor;
-  anchor.loss = std::log1p(ng / around.p);
-  anchor.effective_size = size;
-  return anchor;
-}
-
-void expect_loops(const at::Tensor& z, const BayesianOptions& options) {
-  const auto expected = naive::over_view_pairs(z, options.temperature, [&](const auto& around) { return looped(around, options); });
-  const auto found = bayesian(z, options);
-  const std::string what = config_of(options).to_yaml();
-  EXPECT_NEAR(value(found), expected.value, 1e-11) << what;
-  EXPECT_NEAR(found.effective_sample_size.value(), expected.effective_size, 1e-9) << what;
-  for (int64_t row = 0; row < found.anchors; ++row) {
-    EXPECT_NEAR(found.per_anchor[row].item<double>(), expected.per_anchor[row], 1e-11) << what;
-  }
-  EXPECT_EQ(found.anchors_used, found.anchors);
-  EXPECT_EQ(found.clamped, 0);
-  EXPECT_FALSE(found.min_estimate.has_value());
-}
-
-TEST(Bayesian, IsTheFormulaInLoops) {
-  int64_t seed = 0;
-  for (const auto& [samples, views, dimensions] : {std::tuple{2, 2, 2}, {3, 2, 5}, {8, 2, 3}, {4, 3, 3}}) {
-    for (const auto& weighting : weightings()) {
-      for (double t : {0.2, 1.0}) {
-        expect_loops(random_embeddings(samples, views, dimensions, ++seed), BayesianOptions{.temperature = t,
-                                                                                            .form = weighting.form,
-                                                                                            .tau_plus = weighting.tau_plus,
-                                                                                            .alpha = weighting.alpha,
-                                                                                            .beta = weighting.beta,
-                                                                                            .stabilize = weighting.stabilize});
-      }
-    }
-  }
-}
-
-TEST(Bayesian, TiesShareTheLargestRank) {
-  // Axes of three dimensions: cosines are exactly 0 or +-1, and most are tied.
-  const at::Tensor axes = at::cat({at::eye(3, at::kDouble), -at::eye(3, at::kDouble)});
-  const at::Tensor z = axes.index_select(0, integers({0, 1, 1, 3, 2, 0, 4, 4, 1, 0})).view({5, 2, 3});
-  for (BayesianForm form : kForms) expect_loops(z, BayesianOptions{.form = form, .alpha = 0.9, .beta = 0.8});
-}
-
 TEST(Bayesian, AnEncoderThatKnowsNothingLeavesInfoNce) {
   for (const auto& z : {random_embeddings(6, 2, 4, 3), random_embeddings(4, 3, 4, 3)}) {
     const auto [expected, expected_gradient] = with_gradient(z, [](const at::Tensor& x) { return infonce(x); });
@@ -196,44 +123,6 @@ TEST(Bayesian, AnEncoderThatKnowsNothingLeavesInfoNce) {
       EXPECT_LT(largest_difference(gradient, expected_gradient), 1e-12);
       EXPECT_NEAR(*found.effective_sample_size, 2 * z.size(0) - 2, 1e-9);
     }
-  }
-}
-
-// The same composition with raw exponentials, differentiated by libtorch, weights in the graph or out of it.
-at::Tensor composed(const at::Tensor& z, const BayesianOptions& options) {
-  const int64_t b = z.size(0), n = 2 * b - 2;
-  const at::Tensor rows = at::cat({z.select(1, 0), z.select(1, 1)}), x = (rows.mm(rows.t()) / 0.5).exp();
-  const at::Tensor sample = at::arange(b).repeat({2}), negative = sample.unsqueeze(0).ne(sample.unsqueeze(1));
-  const at::Tensor compared = x.unsqueeze(1).le(x.unsqueeze(2)).logical_and(negative.unsqueeze(1)).sum(2);  // [i, j]: k at or below j
-  at::Tensor by_rank = at::zeros_like(x);
-  const RankWeighting weighting = {options.form, options.tau_plus, options.alpha, options.beta, options.stabilize};
-  for (int64_t i = 0; i < 2 * b; ++i) {
-    for (int64_t j = 0; j < 2 * b; ++j) {
-      if (negative[i][j].item<bool>()) by_rank[i][j] = rank_weight(weighting, compared[i][j].item<int64_t>(), n);
-    }
-  }
-  const bool authors = options.form == BayesianForm::kAuthors;
-  at::Tensor w = by_rank * x.pow(authors ? 0 : options.beta);
-  if (options.detach_weights) w = w.detach();
-  const at::Tensor p = (rows * rows.roll(b, 0)).sum(1).div(0.5).exp(), total = (w * x).sum(1);
-  return (1 + (authors ? total : n * total / w.sum(1)) / p).log().mean();
-}
-
-TEST(Bayesian, GradientsPassThroughHardnessUnlessDetached) {
-  const at::Tensor z = random_embeddings(5, 2, 4, 8);
-  for (BayesianForm form : kForms) {
-    std::vector<at::Tensor> gradients;
-    for (bool detach : {false, true}) {
-      const auto options = BayesianOptions{.form = form, .beta = 0.9, .detach_weights = detach};
-      const auto [found, gradient] = with_gradient(z, weighted_by(options));
-      const at::Tensor leaf = z.clone().requires_grad_(true), expected = composed(leaf, options);
-      expected.backward();
-      EXPECT_NEAR(value(found), expected.item<double>(), 1e-12);
-      EXPECT_LT(largest_difference(gradient, leaf.grad()), 1e-12) << detach;
-      gradients.push_back(gradient);
-    }
-    const double difference = largest_difference(gradients[0], gradients[1]);
-    EXPECT_EQ(difference > 1e-3, form != BayesianForm::kAuthors) << difference;
   }
 }
 

@@ -6,9 +6,9 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "debias/kernels/cpu/bf16_panels.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/label_free.h"
 #include "debias/losses/over_classes.h"
-#include "debias/losses/two_view.h"
 #include "debias/pairs/pair_sums.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/pair_shape.h"

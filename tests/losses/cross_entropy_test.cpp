@@ -14,27 +14,6 @@ namespace cross_entropy_test {
 
 at::Tensor row() { return at::tensor({1.0, -0.5, 0.25}, at::kDouble).unsqueeze(0); }
 
-TEST(CrossEntropyGolden, OfOneRow) {
-  const double expected[] = {0.527975744, 2.027975744, 1.277975744};
-  for (int64_t y : {0, 1, 2}) EXPECT_NEAR(cross_entropy(row(), integers({y})).value.item<double>(), expected[y], 6e-10);
-}
-
-TEST(CrossEntropyOracle, LoopsGiveTheSame) {
-  at::manual_seed(1);
-  const at::Tensor z = at::randn({7, 4}, at::kDouble) * 3, labels = integers({0, 3, -1, 2, 1, -1, 3});
-  double sum = 0;
-  for (int64_t i = 0; i < 7; ++i) {
-    const int64_t y = labels[i].item<int64_t>();
-    if (y >= 0) sum -= std::log(std::exp(z[i][y].item<double>()) / z[i].exp().sum().item<double>());
-  }
-  const auto found = cross_entropy(z, labels);
-  EXPECT_NEAR(found.value.item<double>(), sum / 5, 1e-12);
-  EXPECT_EQ(found.anchors, 7);
-  EXPECT_EQ(found.anchors_used, 5);
-  EXPECT_TRUE(std::isnan(found.per_anchor[2].item<double>()));
-  EXPECT_NEAR(found.per_anchor.nan_to_num(0).sum().item<double>(), sum, 1e-12);
-}
-
 TEST(CrossEntropyEdges, HugeLogitsAndUnknownLabelsStayFinite) {
   for (auto type : {at::kFloat, at::kDouble}) {
     const at::Tensor z = at::tensor({1e30, -1e30, 0.0, 5.0, 5.0, 5.0}, at::kDouble).view({2, 3}).to(type).requires_grad_(true);

@@ -1,11 +1,10 @@
-// EnD against printed values and loops over pairs; the half pairs of the released code and all of them.
+// EnD by groups and by pairs; the half pairs of the released code and all of them.
 #include "debias/losses/end.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
-#include <map>
 
 #include "debias/core/error.h"
 #include "tests/losses/known_batch.h"
@@ -16,7 +15,6 @@
 namespace debias {
 namespace end_test {
 
-constexpr double kPrinted = 6e-10;
 constexpr Engine kEngines[] = {Engine::kDense, Engine::kFused, Engine::kAuto};
 
 EndOptions perpendicular() { return EndOptions{.alpha = 1, .beta = 0}; }
@@ -25,44 +23,6 @@ EndOptions parallel(bool full) { return EndOptions{.alpha = 0, .beta = 1, .full_
 ObjectiveResult with_engine(Engine engine, const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias,
                             const EndOptions& options) {
   return end(ObjectiveInput{.z = z, .labels = labels, .bias = bias, .engine = engine}, options);
-}
-
-TEST(EndGolden, OneViewAndTwo) {
-  const at::Tensor one = angles({{0, 41, 133, 205}}), two = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
-  for (Engine engine : kEngines) {
-    const auto value = [&](const at::Tensor& z, const EndOptions& o) {
-      return with_engine(engine, z, classes(), biases(), o).value.item<double>();
-    };
-    EXPECT_NEAR(value(one, perpendicular()), 0.821630028, kPrinted);
-    EXPECT_EQ(value(one, parallel(false)), 0);  // no pair is counted
-    EXPECT_NEAR(value(one, parallel(true)), 0.234068356, kPrinted);
-    EXPECT_NEAR(value(two, perpendicular()), 0.161039999, kPrinted);
-    EXPECT_NEAR(value(two, parallel(false)), 0.268261084, kPrinted);
-    EXPECT_NEAR(value(two, parallel(true)), 0.364817927, kPrinted);
-    EXPECT_NEAR(value(two, {}), 0.1 * 0.161039999 + 0.1 * 0.268261084, kPrinted);
-  }
-}
-
-double naive(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options) {
-  const int64_t samples = z.size(0), n = samples * z.size(1);
-  const at::Tensor rows = z.transpose(0, 1).reshape({n, -1});
-  const auto label = [&](int64_t i) { return labels[i % samples].item<int64_t>(); };
-  const auto colour = [&](int64_t i) { return bias[i % samples].item<int64_t>(); };
-  std::map<int64_t, double> by_bias;
-  double all = 0, parallel_sum = 0, parallel_pairs = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < i; ++j) {
-      if (colour(i) < 0 || colour(j) < 0) continue;
-      const double c = rows[i].dot(rows[j]).item<double>();
-      if (colour(i) == colour(j)) by_bias[colour(i)] += c, all += 1;
-      if (label(i) < 0 || label(i) != label(j) || colour(i) == colour(j)) continue;
-      if (options.full_pairs || colour(i) < colour(j)) parallel_sum += (1 + c) / 2, parallel_pairs += 1;
-    }
-  }
-  double value = 0;
-  for (const auto& [b, sum] : by_bias) value += options.alpha * std::abs(sum) / std::max(all, 1.0);
-  if (parallel_pairs > 0) value += options.beta * (1 - parallel_sum / parallel_pairs);
-  return value;
 }
 
 struct Batch {
@@ -80,20 +40,6 @@ Batch batch(int64_t samples, int64_t views, int64_t seed) {
 std::vector<EndOptions> all_options() {
   return {EndOptions(),   EndOptions{.full_pairs = true},    perpendicular(), parallel(false),
           parallel(true), EndOptions{.alpha = 50, .beta = 3}};
-}
-
-TEST(EndOracle, LoopsOverPairsGiveTheSame) {
-  for (int64_t samples : {1, 2, 3, 9, 20}) {
-    for (int64_t views : {1, 2, 3}) {
-      const Batch b = batch(samples, views, 10 * samples + views);
-      for (const auto& options : all_options()) {
-        for (Engine engine : kEngines) {
-          EXPECT_NEAR(with_engine(engine, b.z, b.labels, b.bias, options).value.item<double>(), naive(b.z, b.labels, b.bias, options),
-                      1e-12);
-        }
-      }
-    }
-  }
 }
 
 TEST(EndEngines, SumsAndPairsAgreeInGradientAndDiagnostics) {

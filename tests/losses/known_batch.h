@@ -1,4 +1,4 @@
-// Four samples whose losses are known (golden_test.cpp), and how an objective is tested at its edges.
+// Four samples whose losses are known (tests/golden/objectives.json, batch "angles"), and how an objective is tested at its edges.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -266,5 +266,19 @@ TEST(Extremes, UnguardedAnchorsWithoutALossLeaveTheMean) {
   EXPECT_TRUE(negatives.gradient.isfinite().all().item<bool>());
 }
 
+// All negatives at cosine 1 and the positive at cosine -1, for every row of view 0: the worst case of the numerator.
+TEST(Extremes, NumeratorOfDebiasedPositivesAtItsWorst) {
+  const auto worst = [](int64_t negatives) {
+    const int64_t samples = negatives / 2 + 1;
+    std::vector<double> first(samples, 0), second(samples, 0);
+    second[0] = 180;
+    return debiased_positives(angles({first, second}), DebiasedPositivesOptions());
+  };
+  const auto six = worst(6);
+  EXPECT_NEAR(*six.min_estimate, -0.167809, 5e-7);
+  EXPECT_GE(six.clamped, 1);
+  EXPECT_NEAR(*worst(8).min_estimate, 0.013534, 5e-7);  // exactly on the floor: whether the guard counts it is rounding
+}
+
 }  // namespace laws_test
 }  // namespace debias

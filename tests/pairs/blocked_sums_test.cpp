@@ -187,9 +187,8 @@ TEST(BlockedSumsMemory, ASmallBudgetMeansSmallBlocksAndTheSameSums) {
   EXPECT_LT(largest_difference(log_sums(rows, {{PairSet::kUnequal, 1}})[0], sums), 1e-13);
   for (const auto& [budget, expected] : {std::pair<int64_t, int64_t>{10 * 90 * 5 * 8, 10}, {1, 1}, {kDefaultMemoryBudget, 90}}) {
     int64_t largest = 0;
-    RowBlocks(rows.flat(), {}, rows.group, {}, std::nullopt, 0.5, budget).each([&](const RowBlocks::Block& block) {
-      largest = std::max(largest, block.end - block.begin);
-    });
+    rows.memory_budget = budget;
+    RowBlocks(rows.flat(), {}, rows).each([&](const RowBlocks::Block& block) { largest = std::max(largest, block.end - block.begin); });
     EXPECT_EQ(largest, expected);
   }
 }
@@ -207,13 +206,13 @@ TEST(BlockedSumsErrors, NotANumberStaysOneAndTwiceIsRefused) {
 }
 
 TEST(EngineChoice, IsByShapeTypeAndSize) {
-  Rows rows = {.anchors = at::zeros({10, 4}, at::kFloat), .group = at::arange(10)};
+  Rows rows = {.anchors = at::zeros({10, 4}, at::kFloat), .group = at::arange(10), .temperature = 1};
   EXPECT_EQ(engine_of(rows), Engine::kFused);
   rows.keys = at::zeros({20, 4}, at::kFloat);
   EXPECT_EQ(engine_of(rows), Engine::kDense);
   rows.engine = Engine::kFused;
   EXPECT_THROW(engine_of(rows), Error);
-  rows = {.anchors = at::zeros({2000, 1}, at::kDouble), .group = at::arange(2000)};
+  rows = {.anchors = at::zeros({2000, 1}, at::kDouble), .group = at::arange(2000), .temperature = 1};
   EXPECT_EQ(engine_of(rows), Engine::kBlocked);
   rows.engine = Engine::kDense;
   EXPECT_EQ(engine_of(rows), Engine::kDense);

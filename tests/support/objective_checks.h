@@ -42,24 +42,4 @@ void expect_engines_agree(int64_t views, const Loss& loss) {
   EXPECT_NEAR(*found[0].first.effective_sample_size, *found[1].first.effective_sample_size, 1e-4);
 }
 
-// Batches of several sizes with some labels unknown. check(z [B, V, 5], labels, "B .. V ..").
-template <class Check>
-void for_labelled_batches(const Check& check) {
-  const std::vector<int64_t> pattern = {0, 1, 0, -1, 2, -1, 1, 0, 3, 3, 1};
-  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {5, 1}, {11, 1}, {3, 2}, {11, 2}, {6, 4}}) {
-    check(random_embeddings(samples, views, 5, samples + views), std::vector<int64_t>(pattern.begin(), pattern.begin() + samples),
-          "B " + std::to_string(samples) + " V " + std::to_string(views));
-  }
-}
-
-// Every anchor is used and has the expected loss.
-inline void expect_per_anchor(const ObjectiveResult& found, const std::vector<double>& expected, const std::string& what) {
-  ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size())) << what;
-  EXPECT_EQ(found.anchors_used, found.anchors) << what;
-  for (int64_t a = 0; a < found.anchors; ++a) {
-    const double wanted = expected[static_cast<size_t>(a)];
-    EXPECT_NEAR(found.per_anchor[a].item<double>(), wanted, 1e-12 * std::max(1.0, std::abs(wanted))) << what << " row " << a;
-  }
-}
-
 }  // namespace debias

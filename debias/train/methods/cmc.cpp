@@ -9,7 +9,7 @@
 #include "debias/data/dataset.h"
 #include "debias/encoders/channel_halves.h"
 #include "debias/loader/batch_source.h"
-#include "debias/losses/joined_results.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/scores.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"

@@ -1,6 +1,6 @@
 // A memory bank (Wu et al. 2018; contrastive multiview coding): for each sample of the data the feature it had when it was last seen.
 //
-// A batch is scored against rows that are drawn from it (losses/scores/bank_scores.h), and its own rows are updated after the step. Rows begin
+// A batch is scored against rows that are drawn from it (losses/bank_draws.h), and its own rows are updated after the step. Rows begin
 // uniform in [-b, b], b = 1 / sqrt(D / 3), which makes their mean square length 1. All that is drawn is a function of seed and step.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "debias/core/safetensors.h"
-#include "debias/losses/scores/score_losses.h"
+#include "debias/losses/bank_draws.h"
 
 namespace debias {
 

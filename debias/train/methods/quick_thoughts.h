@@ -2,7 +2,7 @@
 // among all sentences of a batch, which follow each other in a book. Scores are plain inner products over the term's temperature, which
 // the paper's is 1 of. The evaluated encoder is the pair.
 //
-// Terms: objectives that take scores of neighbours (losses/scores/neighbours.h). Where a recipe says nothing, temperature is 1 and clamp
+// Terms: objectives that take scores of neighbours (losses/neighbours.h). Where a recipe says nothing, temperature is 1 and clamp
 // positive.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "debias/encoders/batch_norm.h"
-#include "debias/pairs/row_share.h"
+#include "debias/pairs/rows.h"
 #include "debias/ranks/ranks.h"
 
 namespace debias {

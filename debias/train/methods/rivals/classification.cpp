@@ -9,7 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch_source.h"
-#include "debias/losses/anchor_losses.h"
+#include "debias/losses/comparison.h"
 #include "debias/losses/logits.h"
 
 namespace debias {

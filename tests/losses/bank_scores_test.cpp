@@ -1,4 +1,4 @@
-#include "debias/losses/scores/bank_scores.h"
+#include "debias/losses/bank_draws.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,11 +1,11 @@
-#include "debias/losses/scores/neighbours.h"
+#include "debias/losses/neighbours.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
 #include "debias/core/error.h"
-#include "debias/pairs/dense_sums.h"
+#include "debias/pairs/pair_engines.h"
 #include "debias/runtime/device.h"
 
 namespace debias {
@@ -49,9 +49,10 @@ NegativeRows negative_rows(const at::Tensor& scores, const NeighbourPairs& pairs
   return {full, there(out), at::arange(full.size(0), at::kLong), at::full_like(pairs.row, B - 1)};
 }
 
-class SumsOfPairs final : public NegativeSums {
+// Pairs with N negatives each.
+class PairAnchors final : public Anchors {
  public:
-  SumsOfPairs(const NegativeRows& all, const at::Tensor& pairs) : all_(all) {
+  PairAnchors(double t, const NegativeRows& all, const at::Tensor& pairs) : Anchors(t), all_(all) {
     const at::Tensor rows = all.row.index_select(0, pairs);
     const auto [used, place] = at::_unique(rows, /*sorted=*/true, /*return_inverse=*/true);
     const c10::Device device = all.scores.device();
@@ -115,8 +116,11 @@ ObjectiveResult mean_over_neighbours(const NeighbourScores& given, NeighbourNega
   for (const int64_t N : distinct(negatives.count.contiguous())) {
     if (N == 0) continue;
     const at::Tensor pairs_of_n = negatives.count.eq(N).nonzero().flatten(), own = there(pairs_of_n);
-    const AnchorLosses found =
-        loss({SumsOfPairs(negatives, pairs_of_n), positive.index_select(0, own), mean_positive.index_select(0, own), N});
+    PairAnchors anchors(temperature, negatives, pairs_of_n);
+    anchors.positive = positive.index_select(0, own);
+    anchors.mean_positive = mean_positive.index_select(0, own);
+    anchors.negatives = N;
+    const AnchorLosses found = loss(anchors);
     losses = losses.index_copy(0, own, found.loss);
     result.clamped += found.clamped;
     keep_smallest(result.min_estimate, found.min_estimate);
@@ -138,6 +142,22 @@ std::string unfit_for_products(Clamp clamp) {
   if (clamp == Clamp::kPositive) return "";
   return fmt::format("clamp: {} is for unit vectors, and scores are of vectors of any length, so it needs clamp: positive",
                      enum_name(clamp));
+}
+
+NeighbourHits neighbour_hits(const at::Tensor& scores) {
+  const int64_t B = scores.size(0);
+  const at::Tensor best = scores.detach().clone().fill_diagonal_(0).argmax(1), index = at::arange(B, best.options());
+  NeighbourHits hits;
+  hits.pairs = B - 1;
+  hits.next = LateNumber(best.slice(0, 0, B - 1).eq(index.slice(0, 1)).sum());
+  hits.previous = LateNumber(best.slice(0, 1).eq(index.slice(0, 0, B - 1)).sum());
+  return hits;
+}
+
+int64_t nearest_is_neighbour(const at::Tensor& scores) {
+  const at::Tensor best = scores.detach().clone().fill_diagonal_(kLogOfNothing).argmax(1);
+  const at::Tensor index = at::arange(scores.size(0), best.options());
+  return (best - index).abs().eq(1).sum().item<int64_t>();
 }
 
 }  // namespace debias

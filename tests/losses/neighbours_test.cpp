@@ -1,4 +1,4 @@
-#include "debias/losses/scores/neighbours.h"
+#include "debias/losses/neighbours.h"
 
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,6 @@
 
 #include "debias/core/registry.h"
 #include "debias/losses/rank_weights.h"
-#include "debias/losses/scores/neighbour_hits.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
 

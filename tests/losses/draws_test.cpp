@@ -1,5 +1,5 @@
 // Objectives on each anchor's own draws from a memory bank, against a loop over the draws in double.
-#include "debias/losses/scores/draws.h"
+#include "debias/losses/bank_draws.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

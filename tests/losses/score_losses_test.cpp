@@ -1,4 +1,4 @@
-#include "debias/losses/scores/score_losses.h"
+#include "debias/losses/bank_draws.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
