@@ -1,14 +1,18 @@
-#include "debias/core/npy.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <limits>
 #include <random>
+#include <set>
+#include <string>
 
-#include "tests/core/file_bytes.h"
+#include "debias/core/dtype.h"
+#include "debias/core/npy.h"
+#include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace npy_test {
@@ -71,7 +75,7 @@ TEST_F(Npy, ReadsWhatNumPyWrites) {
 TEST_F(Npy, WritesNumPysBytes) {
   const std::vector<float> values = {1.5, -2, 3, 4, 5, 6.25};
   write_npy(path_, DType::kFloat32, {2, 3}, values.data());
-  EXPECT_EQ(bytes_of(path_), kFromNumPy);
+  EXPECT_EQ(file_text(path_), kFromNumPy);
   EXPECT_EQ(folder_.entries(), 1u);
 }
 
@@ -94,7 +98,7 @@ TEST_F(Npy, ReadsBackEveryTypeAndShape) {
       EXPECT_EQ(array.dtype, dtype);
       EXPECT_EQ(array.shape, shape);
       EXPECT_EQ(std::string(array.as<char>().begin(), array.as<char>().end()), bytes.substr(0, array.bytes.size()));
-      EXPECT_EQ((bytes_of(path_).size() - array.bytes.size()) % 64, 0u);
+      EXPECT_EQ((file_text(path_).size() - array.bytes.size()) % 64, 0u);
     }
   }
 }
@@ -106,7 +110,7 @@ TEST_F(Npy, AlignsTheDataForHeadersOfEveryLength) {
       shape[1] = 0;
       shape.resize(2 + dimensions / 2, 1);
       write_npy(path_, DType::kUInt8, shape, nullptr);
-      const std::string bytes = bytes_of(path_);
+      const std::string bytes = file_text(path_);
       EXPECT_EQ(bytes.size() % 64, 0u);
       EXPECT_EQ(bytes.back(), '\n');
       EXPECT_EQ(read_npy(path_).shape, shape);
@@ -228,6 +232,19 @@ TEST_F(Npy, IntegersOfEveryWidthAndSign) {
 TEST_F(Npy, HasNoBFloat16) {
   EXPECT_THAT(usage_error_of([&] { write_npy(path_, DType::kBFloat16, {0}, nullptr); }), AllOf(HasSubstr(path_), HasSubstr("bfloat16")));
   EXPECT_EQ(folder_.entries(), 0u);
+}
+
+TEST(DType, NamesAreDistinctAndEndWithTheSizeInBits) {
+  std::set<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const std::string name(name_of(dtype));
+    EXPECT_TRUE(names.insert(name_of(dtype)).second) << name;
+    if (dtype == DType::kBool) continue;
+    EXPECT_EQ(std::stoul(name.substr(name.find_first_of("0123456789"))), 8 * size_of(dtype)) << name;
+  }
+  EXPECT_EQ(name_of(DType::kBool), "bool");
+  EXPECT_EQ(size_of(DType::kBool), 1u);
 }
 
 }  // namespace npy_test

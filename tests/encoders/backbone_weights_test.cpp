@@ -8,7 +8,7 @@
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/state.h"
 #include "tests/encoders/golden_weights.h"
-#include "tests/encoders/one_thread.h"
+#include "tests/encoders/modules.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 

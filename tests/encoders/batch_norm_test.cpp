@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "tests/encoders/one_thread.h"
+#include "tests/encoders/modules.h"
 
 namespace debias {
 namespace batch_norm_test {
@@ -163,21 +163,6 @@ TEST(BatchNorm, KeepsVarianceOfMapsFarFromZero) {
   EXPECT_EQ(moments.count, 5 * 41 * 41);
   EXPECT_TRUE(at::allclose(moments.mean.to(at::kDouble), exact.mean({0, 2, 3}), 1e-7, 0));
   EXPECT_TRUE(at::allclose(moments.m2.to(at::kDouble), exact.var({0, 2, 3}, false) * static_cast<double>(moments.count), 1e-5, 0));
-}
-
-TEST(BatchNorm, GradientIsThatOfFiniteDifferences) {
-  const int64_t shape[] = {3, 16, 5, 7};
-  const at::Tensor x = waves(shape, 0.37) * 2, residual = waves(shape, 0.83), direction = waves(shape, 2.9), dy = waves(shape, 1.3);
-  auto layer = worn_layer(16);
-  const auto along = [&](double step) {
-    return (normalised(*layer, (x + step * direction).contiguous(kLast), {residual, Activation::kRelu}) * dy).sum().item<double>();
-  };
-  constexpr double kStep = 1e-6;
-  const double expected = (along(kStep) - along(-kStep)) / (2 * kStep);
-  layer->to(at::kFloat);
-  const at::Tensor single = laid_out(x, at::kFloat).requires_grad_();
-  normalised(*layer, single, {laid_out(residual, at::kFloat), Activation::kRelu}).backward(laid_out(dy, at::kFloat));
-  EXPECT_NEAR((single.grad().to(at::kDouble) * direction).sum().item<double>(), expected, 1e-4 * std::abs(expected));
 }
 
 TEST(BatchNorm, LeavesGradientsAloneThatOthersHold) {

@@ -10,8 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/encoder.h"
-#include "debias/encoders/state.h"
-#include "tests/encoders/one_thread.h"
+#include "tests/encoders/modules.h"
 #include "tests/support/refusals.h"
 
 namespace debias {
@@ -75,11 +74,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::map<std::string, at::Tensor> copy_of_state(const Subject& subject) {
-  std::map<std::string, at::Tensor> copies;
-  for (const auto& [name, tensor] : named_state(*subject.module)) copies[name] = tensor.detach().clone();
-  return copies;
-}
+std::map<std::string, at::Tensor> copy_of_state(const Subject& subject) { return copied_state(*subject.module); }
 
 bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
   if (a.size() != b.size()) return false;

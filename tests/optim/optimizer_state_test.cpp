@@ -5,6 +5,7 @@
 #include "debias/optim/optimizer.h"
 #include "tests/optim/given_parameters.h"
 #include "tests/support/refusals.h"
+#include "tests/support/registry_names.h"
 
 namespace debias {
 namespace optimizer_state_test {
@@ -139,11 +140,7 @@ TEST_P(OptimizerState, FaultsAreDataErrorsAndChangeNothing) {
   expect_refused(twice, "a tensor that appears twice");
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, OptimizerState, testing::ValuesIn([] {
-                           std::vector<std::string> all;
-                           for (const auto& entry : optimizer_registry()) all.push_back(entry.name);
-                           return all;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Registry, OptimizerState, testing::ValuesIn(names_of(optimizer_registry())),
                          [](const auto& entry) { return entry.param; });
 
 TEST(OptimizerStateNames, AreInParameterOrder) {

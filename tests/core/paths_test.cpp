@@ -1,21 +1,113 @@
-// Folders and what lies below them: order, links and their loops, what cannot be looked at.
-#include "debias/core/paths.h"
-
+// Paths without links, folders that hold data, and what lies below a folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
+#include "debias/core/paths.h"
+#include "tests/support/file_text.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace folder_walk_test {
+namespace paths_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+
+class RealPaths : public testing::Test {
+ protected:
+  RealPaths() {
+    fs::create_directories(folder_ / "a/deep");
+    std::ofstream(folder_ / "a/1") << "x";
+    fs::create_directory_symlink("a", folder_ / "b");
+    fs::create_symlink("circle", folder_ / "circle");
+  }
+  std::string below(const std::string& name) const { return fs::canonical(folder_.path()).string() + "/" + name; }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(RealPaths, HaveNoLinksDotsAndLastSlashes) {
+  for (const char* name : {"a/1", "b/1", "b/../b/1", "./a/./1", "a/deep/../1"}) EXPECT_EQ(real_path(folder_ / name), below("a/1")) << name;
+  for (const char* name : {"a", "b", "b/", "a/."}) EXPECT_EQ(real_path(folder_ / name), below("a")) << name;
+  EXPECT_EQ(real_path("."), fs::current_path().string());
+  EXPECT_EQ(real_path("/"), "/");
+}
+
+TEST_F(RealPaths, OfWhatIsGoneFollowFromWhatIsThere) {
+  for (const char* name : {"b/gone/x", "b/gone/x/", "b/gone/./y/../x"}) EXPECT_EQ(real_path(folder_ / name), below("a/gone/x")) << name;
+  EXPECT_EQ(real_path("b/../gone"), fs::current_path().string() + "/gone");
+  EXPECT_EQ(real_path(folder_ / "a/../circle/x/"), folder_ / "circle/x");
+  EXPECT_EQ(real_path(""), "");
+}
+
+TEST_F(RealPaths, LieInAFolderByWhateverLinks) {
+  for (const char* inside : {"a", "a/", "a/1", "b/1", "b/deep/gone", "gone/../a/x"}) {
+    for (const char* outside : {"a", "a/", "b", "b/"}) EXPECT_TRUE(lies_in(folder_ / inside, folder_ / outside)) << inside << outside;
+  }
+  EXPECT_TRUE(lies_in("gone/x", "gone/"));  // of which neither is there
+  EXPECT_TRUE(lies_in(folder_ / "a", "/"));
+  for (const char* beside : {"", "c", "ab/1", "a2", "a/../1"}) EXPECT_FALSE(lies_in(folder_ / beside, folder_ / "b")) << beside;
+  EXPECT_FALSE(lies_in(folder_ / "a", folder_ / "a/deep"));
+}
+
+// Nothing is written into folders of data, by whatever name.
+
+class DataFolders : public testing::Test {
+ protected:
+  DataFolders() { fs::create_directories(folder_ / "data/a"); }
+  void expect_refused(const std::string& path, const std::vector<std::string>& roots, const std::string& named) const {
+    EXPECT_EQ(usage_error_of([&] { refuse_inside_data(path, roots, "page"); }),
+              "page '" + path + "' is inside the data folder '" + named + "'; nothing is written there: choose another page");
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(DataFolders, RefuseWhatLiesInThem) {
+  const std::string data = folder_ / "data", other = folder_ / "other";
+  for (const char* inside : {"data", "data/", "data/x", "data/a/b/x", "other/../data/x", "data/../data/x"}) {
+    expect_refused(folder_ / inside, {other, data}, data);
+    expect_refused(folder_ / inside, {data + "/"}, data + "/");
+  }
+  expect_refused("y/x", {"y"}, "y");  // of which neither is there
+  expect_refused("y/x", {"y/"}, "y/");
+}
+
+TEST_F(DataFolders, RefuseWhatLiesInThemByALink) {
+  fs::create_directory_symlink("data", folder_ / "link");
+  fs::create_directory_symlink("data/a", folder_ / "deeper");
+  expect_refused(folder_ / "link/x", {folder_ / "data"}, folder_ / "data");
+  expect_refused(folder_ / "data/x", {folder_ / "link"}, folder_ / "link");
+  expect_refused(folder_ / "deeper/x", {folder_ / "data"}, folder_ / "data");
+}
+
+TEST_F(DataFolders, LeaveAloneWhatLiesBesideThem) {
+  for (const char* beside : {"data2/x", "dat", "x", "data/../x", "other/data/x"}) {
+    EXPECT_NO_THROW(refuse_inside_data(folder_ / beside, {folder_ / "data", folder_ / "data/"})) << beside;
+  }
+  EXPECT_NO_THROW(refuse_inside_data(folder_ / "data", {folder_ / "data/a"}));
+  EXPECT_NO_THROW(refuse_inside_data(folder_ / "x", {""}));
+  EXPECT_NO_THROW(refuse_inside_data("", {folder_ / "data", "."}));
+  EXPECT_NO_THROW(refuse_run_inside_data(folder_ / "data2", {"", folder_ / "data"}));
+  EXPECT_NO_THROW(refuse_run_inside_data("", {"."}));
+}
+
+TEST_F(DataFolders, OfARunInThemSayThatItIsToBeMoved) {
+  fs::create_directory_symlink("data/a", folder_ / "link");
+  EXPECT_EQ(usage_error_of([&] {
+              refuse_run_inside_data(folder_ / "link/run", {folder_ / "other", folder_ / "data"});
+            }),
+            "run '" + folder_ / "link/run" + "' is inside the data folder '" + folder_ / "data" +
+                "'; nothing is written there: move the run out of it");
+}
+
+// Folders and what lies below them: order, links and their loops, what cannot be looked at.
 
 class FolderWalks : public testing::Test {
  protected:
@@ -126,5 +218,5 @@ TEST_F(FolderWalks, LeaveToTheirCallerWhatCannotBeListed) {
   expect_visit(folder_ / "file", std::errc::not_a_directory);
 }
 
-}  // namespace folder_walk_test
+}  // namespace paths_test
 }  // namespace debias

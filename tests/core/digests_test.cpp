@@ -1,12 +1,15 @@
-#include "debias/core/sha256.h"
-
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string_view>
 #include <utility>
 
+#include "debias/core/error.h"
+#include "debias/core/sha256.h"
+#include "tests/support/temporary_folder.h"
+
 namespace debias {
-namespace sha256_test {
+namespace digests_test {
 
 std::string hash_of(std::string_view text) {
   Sha256 hash;
@@ -32,5 +35,14 @@ TEST(Sha256, DoesNotDependOnThePieces) {
   EXPECT_EQ(moved.hex(), hash_of("abc"));
 }
 
-}  // namespace sha256_test
+TEST(FileDigest, IsThatOfFips180) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "abc", std::ios::binary) << "abc";
+  EXPECT_EQ(file_digest(folder / "abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  std::ofstream(folder / "million", std::ios::binary) << std::string(1000000, 'a');
+  EXPECT_EQ(file_digest(folder / "million"), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_THROW(file_digest(folder / "none"), Error);
+}
+
+}  // namespace digests_test
 }  // namespace debias
