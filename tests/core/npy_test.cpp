@@ -62,7 +62,7 @@ class Npy : public testing::Test {
 
 // numpy.save of numpy.array([[1.5, -2, 3], [4, 5, 6.25]], '<f4'), NumPy 2.4.
 const std::string kFromNumPy = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
-                                   std::string("\x00\x00\xc0?\x00\x00\x00\xc0\x00\x00\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc8@", 24));
+                                   std::string("\x00\x00\xc0?\x00\x00\x00\xc0\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc8@", 24));
 
 TEST_F(Npy, ReadsWhatNumPyWrites) {
   const NpyArray array = read(kFromNumPy);

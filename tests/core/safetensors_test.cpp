@@ -71,7 +71,7 @@ TEST_F(Safetensors, ReadsWhatThePythonPackageWrites) {
       "},"
       "\"b.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[8,24]},\"half\":{\"dtype\":\"F16\",\"shape\":[2],"
       "\"data_offsets\":[24,28]},\"empty\":{\"dtype\":\"U8\",\"shape\":[0,3],\"data_offsets\":[28,28]}}    ";
-  bytes += std::string("\x07\0\0\0\0\0\0\0\0\0\xc0?\0\0\0\xc0\0\0\0\0\x80@\0<\0@", 28);
+  bytes += std::string("\x07\0\0\0\0\0\0\0\0\0\xc0?\0\0\0\xc0\0\0@@\0\0\x80@\0<\0@", 28);
   put_bytes(path_, bytes);
   const auto file = SafetensorsFile::open(path_);
   EXPECT_THAT(file.metadata(), ElementsAre(std::pair("format", "pt"), std::pair("\xc3\xa9", "line\n\"q\"")));
