@@ -232,7 +232,7 @@ TEST_P(Contract, NumbersTakeThePlaceOfOptionsAndChangeNothingElse) {
   const auto options = entry().read(parse_yaml("{}", "recipe.yaml"), {});
   for (size_t i = 0; i < entry().options.size(); ++i) {
     if (entry().options[i].name != "temperature") continue;
-    EXPECT_EQ(options->temperature, options->make()->config().find("temperature")->to_json().get<double>());
+    EXPECT_EQ(options->temperature(), options->make()->config().find("temperature")->to_json().get<double>());
     const auto changed = options->with({{i, 0.25, "recipe.yaml:7"}});
     EXPECT_EQ(changed->config(), make("{temperature: 0.25}")->config());
     EXPECT_EQ(changed->temperature(), 0.25);
