@@ -132,11 +132,11 @@ void check_scores(const at::Tensor& scores) {
   }
 }
 
-struct BankAnchors {
+struct DrawnAnchors {
   at::Tensor positive, log_negatives;  // [B] in double
 };
 
-BankAnchors anchors_of(const at::Tensor& scores) {
+DrawnAnchors anchors_of(const at::Tensor& scores) {
   check_scores(scores);
   const variable_list sums = LogNegatives::apply(scores);
   return {sums[0].to(at::kDouble), sums[1].to(at::kDouble)};

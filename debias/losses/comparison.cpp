@@ -213,7 +213,7 @@ double Anchors::exponential_slack(double multiplier) const {
 }
 
 // Two views of the input, or rows with the same number of negatives.
-struct Comparison::Part {
+struct BatchComparison::Part {
   ObjectiveInput input;
   int64_t first = 0, second = 1;  // views
   int64_t negatives = 0;          // N of each anchor
@@ -261,7 +261,7 @@ std::vector<Part> keyed_parts(const ObjectiveInput& input, const char* objective
 class RowAnchors final : public Anchors {
  public:
   template <class Part>
-  RowAnchors(const Part& part, const Comparison::Request& request)
+  RowAnchors(const Part& part, const BatchComparison::Request& request)
       : Anchors(request.temperature), rows_(ungrouped(part.input, part.anchors(), request.temperature)) {
     negatives = part.negatives;
     group(rows_, part.input, false, request.objective);
@@ -294,7 +294,7 @@ class RowAnchors final : public Anchors {
 
   // In the square form the one equal row is the positive.
   template <class Part>
-  void set_positives(const Part& part, const Comparison::Request& request) {
+  void set_positives(const Part& part, const BatchComparison::Request& request) {
     const ObjectiveInput& input = part.input;
     const bool with_sums = request.positives == PositivesFrom::kSumsOfAll;
     if (!rows_.square()) {
@@ -341,9 +341,9 @@ class RowAnchors final : public Anchors {
 
 }  // namespace
 
-Comparison::~Comparison() = default;
+BatchComparison::~BatchComparison() = default;
 
-Comparison::Comparison(const ObjectiveInput& input, const Request& request)
+BatchComparison::BatchComparison(const ObjectiveInput& input, const Request& request)
     : input_(checked(input, true, request.objective)), request_(request) {
   if (request.one_positive) require_one_positive(input_, request.objective);
   if (request.drop_false_negatives) require_labels(input_, request.objective, request.labels_for);
@@ -358,12 +358,12 @@ Comparison::Comparison(const ObjectiveInput& input, const Request& request)
   anchors_.resize(parts_.size());
 }
 
-const Anchors& Comparison::anchors(size_t part) const {
+const Anchors& BatchComparison::anchors(size_t part) const {
   if (!anchors_[part]) anchors_[part] = std::make_unique<RowAnchors>(parts_[part], request_);
   return *anchors_[part];
 }
 
-ObjectiveResult Comparison::mean(double scale, const LossOfAnchors& losses) const {
+ObjectiveResult BatchComparison::mean(double scale, const LossOfAnchors& losses) const {
   LateNumber sample_sizes;
   double weighted = 0;
   const auto losses_of = [&](size_t part) {
@@ -382,7 +382,7 @@ ObjectiveResult Comparison::mean(double scale, const LossOfAnchors& losses) cons
   return result;
 }
 
-ObjectiveResult Comparison::mean_over_parts(double scale, const LossesOfPart& losses_of) const {
+ObjectiveResult BatchComparison::mean_over_parts(double scale, const LossesOfPart& losses_of) const {
   AnchorLosses all;
   std::vector<at::Tensor> losses, used, rows;
   for (size_t part = 0; part < parts_.size(); ++part) {
@@ -400,7 +400,7 @@ ObjectiveResult Comparison::mean_over_parts(double scale, const LossesOfPart& lo
   return mean_over_anchors(all, scale, input_.engines);
 }
 
-ObjectiveResult Comparison::mean_over_view_pairs(double scale, const LossesOfPart& losses_of) const {
+ObjectiveResult BatchComparison::mean_over_view_pairs(double scale, const LossesOfPart& losses_of) const {
   const int64_t samples = input_.z.size(0), views = input_.z.size(1);
   ObjectiveResult result;
   result.anchors = samples * views;

@@ -4,7 +4,7 @@
 // negatives of each other. Rows with equal labels are of one class; -1 is unknown and matches nothing, not even another -1. Positions in the
 // batch have no meaning, so the same code handles any number of views, and rows gathered from several processes.
 //
-// Label-free losses (Comparison): two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 are
+// Label-free losses (BatchComparison): two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 are
 // view v, and the positive of row a is row (a + B) mod 2B. With s_ab = z_a . z_b / t, the negatives of a are all rows except a and its
 // positive: N = 2B - 2. No exponential is formed without subtracting a maximum or a bound, so t = 1e-3 is as safe as t = 1. With keys
 // (ObjectiveInput::keys) all V*B rows are anchors. The negatives of a are the keys of other samples; its positives are the given ones, or the
@@ -111,7 +111,7 @@ enum class PositivesFrom { kSumsOfAll, kSums, kRows };
 
 // The label-free anchors of a batch: those of each pair of views that an aggregation needs, or all rows against keys, in one part for each
 // number of negatives. Their sums are formed once, for any number of losses.
-class Comparison {
+class BatchComparison {
  public:
   struct Request {
     const char* objective;  // named in messages
@@ -127,8 +127,8 @@ class Comparison {
   // All rows are computed in float32 or float64: bfloat16 and float16 in float32, except products of bfloat16 rows.
   // Data error unless z is [B, V, D], floating point and not empty, and the keys fit, or if an anchor has no positive among them. Usage error
   // for V < 2 without keys, missing labels, and several positives for a loss that uses one.
-  Comparison(const ObjectiveInput& input, const Request& request);
-  ~Comparison();
+  BatchComparison(const ObjectiveInput& input, const Request& request);
+  ~BatchComparison();
 
   // The mean over anchors, of all parts together, or over pairs of views; pairs without a used anchor are left out. The value of an anchor
   // is its mean over the pairs that use it; clamped anchors are summed over pairs.

@@ -68,7 +68,7 @@ namespace {
 
 // Of the options that both debiased losses have.
 template <class Options>
-Comparison compared(const ObjectiveInput& input, const Options& options, bool with_itself) {
+BatchComparison compared(const ObjectiveInput& input, const Options& options, bool with_itself) {
   return {input,
           {.objective = Options::kName,
            .temperature = options.temperature,
@@ -221,7 +221,7 @@ void CombinedDebiasedOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult CombinedDebiasedOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch = compared(input, *this, true);
+  const BatchComparison batch = compared(input, *this, true);
   const auto negatives = [&] {
     return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return negatives_losses(anchors, *this); });
   };

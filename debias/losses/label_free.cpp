@@ -19,7 +19,7 @@ void InfoNceOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult InfoNceOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(
+  const BatchComparison batch(
       input, {.objective = kName, .temperature = temperature, .drop_false_negatives = drop_false_negatives, .one_positive = true});
   return batch.mean(loss_scale(*this), biased_losses);
 }
@@ -45,11 +45,11 @@ void UnbiasedOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult UnbiasedOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(input, {.objective = kName,
-                                 .temperature = temperature,
-                                 .drop_false_negatives = true,
-                                 .labels_for = "the choice of true negatives",
-                                 .one_positive = true});
+  const BatchComparison batch(input, {.objective = kName,
+                                      .temperature = temperature,
+                                      .drop_false_negatives = true,
+                                      .labels_for = "the choice of true negatives",
+                                      .one_positive = true});
   return batch.mean(loss_scale(*this), [&](const Anchors& anchors) -> AnchorLosses {
     at::Tensor log_weight = anchors.log_kept;
     if (negatives == TrueNegatives::kRescale) {
@@ -67,7 +67,8 @@ void EpsInfoNceOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult EpsInfoNceOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(input, {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kRows});
+  const BatchComparison batch(input,
+                              {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kRows});
   return batch.mean(loss_scale(*this), [&](const Anchors& anchors) -> AnchorLosses {
     if (std::isinf(epsilon) && anchors.negatives == 0) return no_negatives(anchors.positive);
     return {.loss = log_add(anchors.sum_of_kept() - anchors.positive, epsilon)};

@@ -57,7 +57,7 @@ void HardNegativesOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult HardNegativesOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(input, {.objective = kName, .temperature = temperature, .positives = PositivesFrom::kSums});
+  const BatchComparison batch(input, {.objective = kName, .temperature = temperature, .positives = PositivesFrom::kSums});
   return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 
@@ -127,7 +127,8 @@ void BayesianOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult BayesianOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(input, {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kSums});
+  const BatchComparison batch(input,
+                              {.objective = kName, .temperature = temperature, .one_positive = true, .positives = PositivesFrom::kSums});
   return batch.mean(loss_scale(*this), [&](const Anchors& anchors) { return losses_of(anchors, *this); });
 }
 

@@ -13,7 +13,7 @@ void DecoupledOptions::describe(OptionVisitor& o) {
 }
 
 ObjectiveResult DecoupledOptions::loss(const ObjectiveInput& input) const {
-  const Comparison batch(input, {.objective = kName, .temperature = temperature});
+  const BatchComparison batch(input, {.objective = kName, .temperature = temperature});
   return batch.mean(loss_scale(*this), [](const Anchors& anchors) -> AnchorLosses {
     if (anchors.negatives == 0) return no_negatives(anchors.positive);
     return {.loss = anchors.log_negatives - anchors.positive};
