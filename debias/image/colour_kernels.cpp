@@ -48,7 +48,7 @@ HWY_INLINE V luma_of(V r, V g, V b) {
 }
 
 // Pillow's way there and back through HSV bytes. Its mixture of float and double is not repeated: for each of the 2^24 colours these
-// operations in float give the same bytes (tests/image/colour_kernels_test.cpp goes through all of them).
+// operations in float give the same bytes (tests/image/kernels_test.cpp goes through all of them).
 HWY_INLINE void turn_hue(V& r, V& g, V& b, V shift) {
   const V one = set(1), half = set(0.5f), turn = set(256), unit = set(1.0f / 255);
   const V high = hn::Max(r, hn::Max(g, b)), low = hn::Min(r, hn::Min(g, b)), range = hn::Sub(high, low);

@@ -1,4 +1,4 @@
-"""Writes tests/golden/views/: what Pillow makes of a few small images, for tests/image/pillow_golden_test.cpp.
+"""Writes tests/golden/views/: what Pillow makes of a few small images, for tests/image/pixel_operations_test.cpp.
 
     python3 -m venv venv && venv/bin/pip install pillow==11.3.0 numpy==2.4.6 && venv/bin/python tests/golden/make_views.py
 

@@ -13,6 +13,7 @@
 #include "debias/image/image_decode.h"
 #include "debias/image/image_encode.h"
 #include "tests/data/fixture_files.h"
+#include "tests/image/test_images.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"
 
@@ -50,15 +51,6 @@ Bytes decoded_by_turbojpeg(const Bytes& bytes, int height, int width, int denomi
   Bytes pixels(static_cast<size_t>(height) * width * 3);
   EXPECT_EQ(tjDecompress2(handle, bytes.data(), bytes.size(), pixels.data(), width, 0, height, TJPF_RGB, TJFLAG_ACCURATEDCT), 0);
   tjDestroy(handle);
-  return pixels;
-}
-
-Bytes cropped(const Image& image, const Box& box) {
-  Bytes pixels;
-  for (int y = box.top; y < box.top + box.height; ++y) {
-    const uint8_t* row = image.row(y) + static_cast<ptrdiff_t>(box.left) * 3;
-    pixels.insert(pixels.end(), row, row + static_cast<ptrdiff_t>(box.width) * 3);
-  }
   return pixels;
 }
 

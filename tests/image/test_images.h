@@ -19,6 +19,16 @@ inline bool operator==(const Image& a, const Image& b) {
   return a.height == b.height && a.width == b.width && a.channels == b.channels && a.pixels == b.pixels;
 }
 
+// Of a part.
+inline std::vector<uint8_t> cropped(const Image& image, const Box& box) {
+  std::vector<uint8_t> pixels;
+  for (int y = box.top; y < box.top + box.height; ++y) {
+    const uint8_t* row = image.row(y) + static_cast<ptrdiff_t>(box.left) * image.channels;
+    pixels.insert(pixels.end(), row, row + static_cast<ptrdiff_t>(box.width) * image.channels);
+  }
+  return pixels;
+}
+
 inline RngKey sample_key(uint64_t sample) { return {.domain = RngDomain::kViews, .seed = 1, .sample = sample}; }
 
 }  // namespace debias

@@ -1,17 +1,19 @@
-// Colour operations against Pillow's definitions for every colour there is, and several at once against one after the other.
-#include "debias/image/pixel_kernels.h"
-
+// Kernels of images: colours, blur and resizing, by every instruction set.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "debias/image/colour.h"
+#include "debias/image/geometry.h"
+#include "debias/image/pixel_kernels.h"
 #include "tests/image/instruction_sets.h"
 #include "tests/image/pillow_definitions.h"
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace colour_kernels_test {
+namespace kernels_test {
+
+// Colour operations against Pillow's definitions for every colour there is, and several at once against one after the other.
 
 using Kind = ColourOperation::Kind;
 
@@ -149,5 +151,110 @@ TEST(ColourOperations, MayBeMoreThanAFrameHolds) {
   EXPECT_TRUE(together(image, operations) == one_by_one(image, operations));
 }
 
-}  // namespace colour_kernels_test
+// The two passes of the blur against plain sums, at widths around those of vectors.
+
+const std::vector<uint32_t> kWeights = {20000, 11000, 7000, 4000, 768};  // centre + 2 * the rest = 65536
+
+TEST(BlurKernels, AreWeightedSumsUnderEveryInstructionSet) {
+  for_each_instruction_set([] {
+    for (const int width : {1, 3, 15, 16, 17, 31, 33, 64, 70}) {
+      const int height = 5, radius = 4;
+      const size_t stride = width + 2 * radius;
+      std::vector<uint8_t> in = noise_image(height, static_cast<int>(stride), 1).pixels;
+      in.resize(in.size() + kBlurSlack);
+      in[radius] = in[radius + 1] = 255;
+      std::vector<uint16_t> rows(static_cast<size_t>(height) * width + kBlurSlack);
+      blur_rows(in.data() + radius, stride, height, width, kWeights.data(), radius, rows.data());
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+          uint32_t sum = 128;
+          for (int k = -radius; k <= radius; ++k) sum += in[y * stride + radius + x + k] * kWeights[std::abs(k)];
+          ASSERT_EQ(rows[static_cast<size_t>(y) * width + x], sum >> 8) << width << ": " << y << " " << x;
+        }
+      }
+
+      const int places[] = {4, 3, 2, 1, 0, 1, 2, 3, 4, 3, 2, 1, 0};  // rows mirrored
+      std::vector<const uint16_t*> mirrored;
+      for (const int place : places) mirrored.push_back(rows.data() + static_cast<size_t>(place) * width);
+      std::vector<uint8_t> out(static_cast<size_t>(height) * width + kBlurSlack);
+      blur_columns(mirrored.data(), height, width, kWeights.data(), radius, out.data());
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+          uint32_t sum = 1u << 23;
+          for (int k = -radius; k <= radius; ++k) sum += mirrored[y + radius + k][x] * kWeights[std::abs(k)];
+          ASSERT_EQ(out[static_cast<size_t>(y) * width + x], sum >> 24) << width << ": " << y << " " << x;
+        }
+      }
+    }
+  });
+}
+
+TEST(BlurKernels, KeepWhite) {
+  for_each_instruction_set([] {
+    std::vector<uint8_t> in(40 + 8 + kBlurSlack, 255), out(40 + kBlurSlack);
+    std::vector<uint16_t> row(40 + kBlurSlack);
+    blur_rows(in.data() + 4, 48, 1, 40, kWeights.data(), 4, row.data());
+    const std::vector<const uint16_t*> rows(9, row.data());
+    blur_columns(rows.data(), 1, 40, kWeights.data(), 4, out.data());
+    EXPECT_EQ(row[39], 255 * 256);
+    EXPECT_EQ(out[39], 255);
+  });
+}
+
+// Resized crops against Pillow's definition, at sizes around the widths of vectors and stripes.
+
+const std::vector<int> kExtents = {1, 2, 5, 15, 16, 17, 31, 33, 48, 65};
+
+TEST(ResizedCrop, IsPillowsAtEverySizeUnderEveryInstructionSet) {
+  for_each_instruction_set([] {
+    for (const int channels : {1, 3}) {
+      for (const int from : kExtents) {
+        for (const int to : kExtents) {
+          const Image image = noise_image(from + 3, 70 - to + 2, channels, static_cast<uint64_t>(from) * 100 + static_cast<uint64_t>(to));
+          const Box box{2, 1, from, 70 - to};
+          const Image expected = definition::resized(definition::cropped(image, box.top, box.left, box.height, box.width), to, from);
+          ASSERT_TRUE(resized_crop(image, box, to, from) == expected) << from << " " << to << " " << channels;
+        }
+      }
+    }
+  });
+}
+
+TEST(ResizedCrop, OfPlanesIsThatOfTheImage) {
+  for (const auto& [height, width] : std::vector<std::pair<int, int>>{{20, 33}, {9, 33}, {20, 40}, {9, 40}, {60, 7}}) {
+    const Image image = noise_image(37, 64, 3);
+    ViewFrame frame;
+    frame.start(whole(image));
+    mirror_horizontally(frame);
+    mirror_horizontally(frame);
+    ASSERT_EQ(frame.borrowed(), nullptr);
+    resized_crop(frame, {11, 5, 20, 40}, height, width);
+    EXPECT_TRUE(frame.image() == resized_crop(image, {11, 5, 20, 40}, height, width)) << height << " " << width;
+  }
+}
+
+TEST(ResizedCrop, OfAPartIsThatOfTheWhole) {
+  const Image image = noise_image(50, 60, 3), part = definition::cropped(image, 10, 20, 30, 35);
+  ViewFrame frame;
+  frame.start({part.pixels.data(), 3, {10, 20, 30, 35}, 50, 60});
+  resized_crop(frame, {12, 21, 28, 34}, 24, 24);
+  EXPECT_TRUE(frame.image() == resized_crop(image, {12, 21, 28, 34}, 24, 24));
+  frame.start({part.pixels.data(), 3, {10, 20, 30, 35}, 50, 60});
+  EXPECT_THROW(resized_crop(frame, {9, 21, 28, 34}, 24, 24), std::logic_error);
+  frame.start({part.pixels.data(), 3, {10, 20, 30, 35}, 50, 60});
+  EXPECT_THROW(mirror_horizontally(frame), std::logic_error);
+}
+
+TEST(ResizedCrop, WaitsForColoursThatCameBefore) {
+  const Image image = noise_image(20, 20, 3);
+  Image darker = image;
+  adjust_brightness(darker, 0.5);
+  ViewFrame frame;
+  frame.start(whole(image));
+  adjust_brightness(frame, 0.5);
+  resized_crop(frame, {1, 2, 15, 16}, 9, 9);
+  EXPECT_TRUE(frame.image() == resized_crop(darker, {1, 2, 15, 16}, 9, 9));
+}
+
+}  // namespace kernels_test
 }  // namespace debias
