@@ -87,22 +87,26 @@ class TwoTowerLoss(torch.nn.Module):
                              "estimates it")
         return _number("tau_plus", tau_plus, lambda number: 0 <= number < 1, "a number in [0, 1)")
 
-    def forward(self, image, text, *, logit_scale=None, logit_bias=None, ids=None, labels=None, targets=None, guide=None):
+    def forward(self, image, text, *, logit_scale=None, logit_bias=None, ids=None, labels=None, targets=None, guide=None, negatives=None):
         """The loss of pairs (image i, text i).
 
         Args:
-            image, text: ``[B, D]``.
+            image, text: ``[B, D]``. If their floating-point types differ, as under autocast, the loss is computed in float32.
             logit_scale: replaces the module's; a number or a tensor of one number, already exponentiated.
             logit_bias: added to s by ``siglip``.
             ids, labels: ``[B]`` integers; pairs with the same id or label are positives too, -1 matches only its own pair.
             targets: ``[B, B]`` weights q >= 0 of the pairs, 0 for a negative, instead of ids and labels; each direction is normalised.
             guide: ``(image [B, G], text [B, G])``, embeddings of another model, with ``drop_above``.
+            negatives: further texts that are negatives of every image, ``[B, D]`` or a list of such; they have no image of their own.
         """
         self._require_agreement(logit_bias, ids, labels, targets, guide)
         scale = self.logit_scale if logit_scale is None else _scale("logit_scale", logit_scale)
 
+        further = () if negatives is None else tuple(negatives) if isinstance(negatives, (tuple, list)) else (negatives,)
+
         def inputs():
-            rows = self._rows(image, text)[0] if not self.gather_distributed else torch.stack(self._rows(image, text), 1)
+            towers = self._rows(image, text, *further)
+            rows = towers[0] if not self.gather_distributed else torch.stack(towers, 1)
             integers = lambda value, what: _inputs.integers(_NAME, value, what, rows)
             guided = None if guide is None else torch.cat(self._guide(guide, rows), 1)
             own = {"labels": integers(labels, "labels"), "ids": integers(ids, "ids"), "weights": guided}
@@ -112,7 +116,7 @@ class TwoTowerLoss(torch.nn.Module):
             return rows, {**own, **dict.fromkeys(("bias_labels", "prior", "keys", "key_labels", "key_ids", "positives"))}
 
         rows, given = batch_of_all(_NAME, (image,), inputs) if self.gather_distributed else inputs()
-        towers = rows.unbind(1) if self.gather_distributed else (image, text)
+        towers = rows.unbind(1) if self.gather_distributed else self._rows(image, text, *further)
         return self._evaluate(towers, given, scale, logit_bias, targets)
 
     def _require_agreement(self, logit_bias, ids, labels, targets, guide):
@@ -126,18 +130,21 @@ class TwoTowerLoss(torch.nn.Module):
         if logit_bias is not None and self.objective != "siglip":
             raise refuse(f"logit_bias: expected None for {self.objective}, got one; only siglip adds it")
 
-    def _rows(self, image, text):
-        for what, rows in (("image", image), ("text", text)):
+    def _rows(self, image, text, *further):
+        """The towers in one type, float32 if theirs differ."""
+        named = [("image", image), ("text", text), *((f"negatives {place}" if len(further) > 1 else "negatives", one)
+                                                     for place, one in enumerate(further))]
+        for what, rows in named:
             _inputs.embeddings(_NAME, rows, what)
             if rows.dim() != 2 or rows.numel() == 0:
                 raise ValueError(f"{_NAME}: {what}: expected non-empty rows [B, D], got shape {list(rows.shape)}")
-        if image.shape != text.shape:
-            raise ValueError(f"{_NAME}: text: expected the shape {list(image.shape)} of image, got {list(text.shape)}")
-        if image.device != text.device:
-            raise ValueError(f"{_NAME}: text: expected it on {image.device} with image, got {text.device}")
-        if image.dtype != text.dtype:
-            raise ValueError(f"{_NAME}: text: expected the type {image.dtype} of image, got {text.dtype}")
-        return image, text
+        for what, rows in named[1:]:
+            if image.shape != rows.shape:
+                raise ValueError(f"{_NAME}: {what}: expected the shape {list(image.shape)} of image, got {list(rows.shape)}")
+            if image.device != rows.device:
+                raise ValueError(f"{_NAME}: {what}: expected it on {image.device} with image, got {rows.device}")
+        rows = [rows for _, rows in named]
+        return rows if len({one.dtype for one in rows}) == 1 else [one.to(torch.float32) for one in rows]
 
     def _require_length(self, what, values, rows):
         if values.shape[0] != rows.shape[0]:
@@ -175,10 +182,11 @@ class TwoTowerLoss(torch.nn.Module):
         conditions = Conditions()
         guide = given["weights"] if given["weights"] is None else given["weights"].to(precise).chunk(2, 1)
         with without_autocast(device.type):
-            image, text = (tower.to(precise) for tower in towers)
+            image, text, *further = (tower.to(precise) for tower in towers)
             scale = scale.reshape(()).to(device=device, dtype=precise) if isinstance(scale, torch.Tensor) else scale
             towers = Towers(image, text, scale, 0.0 if logit_bias is None else logit_bias, given["ids"], given["labels"],
-                            self._targets(targets, image, conditions), guide, self.drop_above, self.engine, self.memory_budget)
+                            self._targets(targets, image, conditions), guide, self.drop_above, self.engine, self.memory_budget,
+                            torch.cat(further) if further else None)
             value, losses, measured = evaluated(self.objective, towers, self.tau_plus, self.beta, self.alpha)
             value = conditions.poisoned(value)
         self._per_anchor, self._diagnostics = losses.detach(), measured

@@ -40,10 +40,42 @@ def test_sentence_transformers_loss_is_the_mean_of_both_directions():
     named = TwoTowerRankingLoss(None, labels_are_ids=True)
     assert named.compute_loss_from_embeddings([a, b], torch.arange(12) // 3).item() == \
         debias.TwoTowerLoss(logit_scale=20.0)(a, b, ids=torch.arange(12) // 3).item()
-    with pytest.raises(ValueError, match="columns: expected 2"):
-        found.compute_loss_from_embeddings([a, b, b])
+    with pytest.raises(ValueError, match="columns: expected at least 2"):
+        found.compute_loss_from_embeddings([a])
     with pytest.raises(ValueError, match="labels: expected a label column"):
         named.compute_loss_from_embeddings([a, b])
+
+
+def test_further_columns_are_the_negatives_of_sentence_transformers():
+    losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
+    from debias.integrations.sentence_transformers import TwoTowerRankingLoss
+    a, b = pair()
+    more = torch.randn(3, 12, 6, dtype=torch.float64).requires_grad_()
+    theirs = losses.MultipleNegativesRankingLoss(model=None, scale=20.0)
+    expected = (theirs.compute_loss_from_embeddings([a, b, *more], None) + theirs.compute_loss_from_embeddings([b, a], None)) / 2
+    value = TwoTowerRankingLoss(None).compute_loss_from_embeddings([a, b, *more])
+    assert value.item() == pytest.approx(expected.item(), rel=1e-6)
+    for got, want in zip(torch.autograd.grad(value, (a, b, more)), torch.autograd.grad(expected, (a, b, more))):
+        torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("bias", [None, -3.0, torch.tensor(-3.0, requires_grad=True)])
+def test_open_clips_own_arguments_are_taken(bias):
+    """Those of open_clip.create_loss for ClipLoss and SigLipLoss, and the bias that a model may give to either."""
+    open_clip = pytest.importorskip("open_clip")
+    from debias.integrations.open_clip import TwoTowerClipLoss
+    own = {"local_loss": True, "gather_with_grad": True, "cache_labels": True, "rank": 0, "world_size": 1, "use_horovod": False}
+    a, b = (torch.nn.functional.normalize(one, dim=1) for one in pair())
+    theirs, ours = open_clip.ClipLoss(**own), TwoTowerClipLoss(**own)
+    values = [loss(a, b, torch.tensor(9.0), logit_bias=bias) for loss in (theirs, ours)]
+    assert values[1].item() == pytest.approx(values[0].item(), rel=1e-6)
+    if isinstance(bias, torch.Tensor):
+        assert torch.autograd.grad(values[1], bias)[0].abs() < 1e-6
+    assert TwoTowerClipLoss("siglip", rank=0, world_size=1, dist_impl="gather").objective == "siglip"
+    with pytest.raises(ValueError, match="world_size: expected the 1 processes of torch.distributed, got 4; call init_process_group"):
+        TwoTowerClipLoss(**{**own, "world_size": 4})(a, b, 9.0)
+    with pytest.raises(ValueError, match="use_horovod: expected False"):
+        TwoTowerClipLoss(**{**own, "world_size": 4, "use_horovod": True})
 
 
 def test_a_sentence_model_is_called_for_each_column():

@@ -248,12 +248,62 @@ def test_the_scale_may_be_learnt_and_the_floor_follows_it():
     (lambda: debias.TwoTowerLoss()(torch.ones(3, 2), torch.ones(3, 2), targets=torch.eye(3), ids=[0, 1, 2]), "got both"),
     (lambda: debias.TwoTowerLoss()(torch.ones(3, 2), torch.ones(3, 2), guide=(torch.ones(3, 2),) * 2), "guide: expected None without drop_above"),
     (lambda: debias.TwoTowerLoss()(torch.ones(3, 2), torch.ones(3, 2), logit_bias=1.0), "only siglip"),
-    (lambda: debias.TwoTowerLoss()(torch.ones(3, 2), torch.ones(3, 2, dtype=torch.float64)), "text: expected the type"),
+    (lambda: debias.TwoTowerLoss()(torch.ones(3, 2), torch.ones(3, 2), negatives=torch.ones(2, 2)), r"negatives: expected the shape \[3, 2\]"),
 ])
 def test_refusals_name_argument_expected_and_got(make, words):
     with pytest.raises(ValueError, match=words) as caught:
         make()
     assert "\n" not in str(caught.value) and str(caught.value).startswith("TwoTowerLoss: ")
+
+
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("one", FLOATS)
+@pytest.mark.parametrize("other", FLOATS)
+def test_mixed_types_are_computed_in_float32(one, other):
+    image, text = (tower.detach() for tower in towers())
+    for objective, options in SETTINGS:
+        image, text = image.to(one).requires_grad_(), text.to(other).requires_grad_()
+        loss = debias.TwoTowerLoss(objective, **options)
+        value = loss(image, text, negatives=text.detach().float().flip(1))
+        expected = loss(image.float(), text.float(), negatives=text.detach().float().flip(1))
+        assert value.dtype == torch.float32 and value.item() == expected.item()
+        value.backward()
+        assert image.grad.dtype == one and text.grad.dtype == other and image.grad.isfinite().all() and text.grad.isfinite().all()
+    both = debias.TwoTowerLoss()(image.detach(), text.detach())
+    assert both.dtype == (torch.float64 if one == other == torch.float64 else torch.float32)
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+@pytest.mark.parametrize("objective, options", SETTINGS)
+def test_further_negatives_are_those_of_every_image(objective, options, engine):
+    """Against one tower with more keys, and for siglip against all pairs."""
+    image, text = towers()
+    more = torch.randn(2, B, D, generator=torch.Generator().manual_seed(8), dtype=torch.float64).requires_grad_()
+    leaves = (image, text, more)
+    found = made(objective, engine, **options)(image, text, logit_scale=4.0, negatives=list(more))
+    ids = torch.arange(B)
+    if objective == "siglip":
+        a, b = (torch.nn.functional.normalize(one, dim=1) for one in (image, torch.cat([text, *more])))
+        expected = torch.nn.functional.softplus(-4 * (a @ b.T) * (2 * torch.eye(B, 3 * B) - 1)).sum() / B
+    else:
+        square = {"infonce": debias.InfoNCELoss, "debiased_negatives": debias.DebiasedNegativesLoss, "hard_negatives": debias.HardNegativesLoss,
+                  "bayesian": debias.BayesianLoss}[objective](0.25, **options)
+        keys, key_ids = torch.cat([text, *more]), torch.cat([ids, -torch.ones(2 * B, dtype=torch.int64)])
+        expected = (square(image, keys=keys, ids=ids, key_ids=key_ids) + square(text, keys=image, ids=ids, key_ids=ids)) / 2
+    assert found.item() == pytest.approx(expected.item(), rel=1e-9)
+    for got, want in zip(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves)):
+        torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("engine", ["dense", "blocked"])
+@pytest.mark.parametrize("objective, options", SETTINGS)
+def test_further_negatives_above_the_threshold_are_left_out(objective, options, engine):
+    image, text = towers()
+    loss = made(objective, engine, **options, drop_above=-1e3)
+    all_out = loss(image, text, logit_scale=4.0, negatives=image.detach())
+    assert all_out.item() == pytest.approx(loss(image, text, logit_scale=4.0).item(), rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", [3.0, 60.0, 100.0])

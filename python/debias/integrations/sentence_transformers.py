@@ -14,6 +14,8 @@ from ..two_tower import TwoTowerLoss
 class TwoTowerRankingLoss(torch.nn.Module):
     """MultipleNegativesRankingLoss with the objectives of `debias.TwoTowerLoss`: the mean over both directions of pairs (anchor, positive).
 
+    Further columns (negative, negative_2, ...) are further negatives of every anchor, as in MultipleNegativesRankingLoss.
+
     Args:
         model: the SentenceTransformer.
         objective and further options: as in `debias.TwoTowerLoss`.
@@ -31,11 +33,13 @@ class TwoTowerRankingLoss(torch.nn.Module):
         return self.compute_loss_from_embeddings(embeddings, labels)
 
     def compute_loss_from_embeddings(self, embeddings, labels=None):
-        if len(embeddings) != 2:
-            raise ValueError(f"TwoTowerRankingLoss: columns: expected 2, (anchor, positive), got {len(embeddings)}; select two")
+        embeddings = list(embeddings)
+        if len(embeddings) < 2:
+            raise ValueError(f"TwoTowerRankingLoss: columns: expected at least 2, (anchor, positive, negatives ...), got {len(embeddings)}; add the "
+                             "column of positives")
         if self.labels_are_ids and labels is None:
             raise ValueError("TwoTowerRankingLoss: labels: expected a label column with labels_are_ids=True, got None")
-        return self.loss(*embeddings, ids=labels if self.labels_are_ids else None)
+        return self.loss(*embeddings[:2], negatives=embeddings[2:] or None, ids=labels if self.labels_are_ids else None)
 
     def get_config_dict(self):
         return {"objective": self.loss.objective, "scale": float(self.loss.logit_scale), "tau_plus": self.loss.tau_plus,

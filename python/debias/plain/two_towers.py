@@ -10,7 +10,8 @@ of other keys:
     bayesian            N_i = N Σ w e^s / Σ w, w by rank and hardness, constants (rank_weights.py)     Liu and Wang 2023
     siglip              Σ_ij log(1 + e^{-t_ij (s_ij + b)}) / B, t_ij = 1 in P and -1 elsewhere         Zhai et al. 2023
 
-The value is the mean over images and texts; text to image reads the transpose.
+The value is the mean over images and texts; text to image reads the transpose. Further texts (`others`) are negatives of every image, and have
+no image of their own: they add to the sums of the rows alone.
 """
 
 import math
@@ -42,10 +43,18 @@ class Towers(NamedTuple):
     drop_above: Optional[float] = None
     engine: str = "auto"
     memory_budget: int = 256 << 20
+    others: Optional[torch.Tensor] = None  # [M, D], further texts
 
     def unit(self):
         """The same with rows of unit norm."""
-        return self._replace(image=self.image / tower_walk.norms_of(self.image), text=self.text / tower_walk.norms_of(self.text))
+        others = None if self.others is None else self.others / tower_walk.norms_of(self.others)
+        return self._replace(image=self.image / tower_walk.norms_of(self.image), text=self.text / tower_walk.norms_of(self.text), others=others)
+
+    def kept(self, scores, own):
+        """Which of the other texts are negatives of a block's rows; the guide knows none of them."""
+        if self.drop_above is None or self.guide is not None:
+            return torch.ones_like(scores, dtype=torch.bool)
+        return scores <= own[:, None] + self.drop_above
 
     @property
     def single(self):
@@ -217,8 +226,21 @@ class _Walks:
                 pairs.append((log_sum(scores + logs[0], positive), log_sum((scores + logs[1]).T, positive.T)))
             return tuple(torch.stack(side, 1) for side in zip(*pairs))
 
-        sides = self._over(function, True, *counts)
-        return [[*side.unbind(1), *([self.own] if estimated and single else [])] for side in sides]
+        sides = [side.unbind(1) for side in self._over(function, True, *counts)]
+        if self.towers.others is not None:
+            more = self._over_others(lambda scores, kept: torch.stack(
+                [log_sum(k * scores, kept) for k in (*multipliers, *((0.0,) if estimated else ()))], 1)).unbind(1)
+            sides[0] = (*map(torch.logaddexp, sides[0], more), *sides[0][len(more):])
+        return [[*side, *([self.own] if estimated and single else [])] for side in sides]
+
+    def _over_others(self, function, *row_tensors):
+        """function(scores [b, M], which are negatives, *row_tensors) of all rows."""
+        def of_block(scaled, others, own, *given):
+            scores = scaled @ others.T
+            return function(scores, self.towers.kept(scores.detach(), own), *given)
+
+        return over_rows(of_block, self.scaled, self.towers.others, (self.own.detach(), *row_tensors), engine=self.towers.engine,
+                         memory_budget=self.towers.memory_budget)
 
     def losses(self, log_ng):
         """Σ_j q_ij log(1 + N_i e^{-s_ij}) of rows and of columns, from the logs of N_i."""
@@ -243,6 +265,9 @@ class _Walks:
             return terms.sum(1, keepdim=True), torch.zeros_like(scores[0])[:, None]
 
         losses = self._over(function, False, (), (bias,))[0][:, 0]
+        if self.towers.others is not None:
+            losses = losses + self._over_others(lambda scores, kept, bias: torch.where(kept, softplus(scores + bias[:, None]), 0).sum(1, keepdim=True),
+                                                bias.expand(len(losses)))[:, 0]
         return losses.sum(), losses
 
 
@@ -301,9 +326,14 @@ def _by_rank(towers, walks, weights, beta):
         relations = _Relations(own, walks.own)
         count = len(relations.row_tensors)
 
-        def function(scaled, keys, *given, relations=relations, count=count):
+        others = None if turned else towers.others
+
+        def function(scaled, keys, *given, relations=relations, count=count, others=others):
             scores = scaled @ keys.T
-            chosen = relations.sets(scores, given)[1]
+            of_pairs = scores if others is None else scores[:, :len(towers.text)]
+            chosen = relations.sets(of_pairs, (*given[:count], *given[count + 1:]))[1]
+            if others is not None:
+                chosen = torch.cat([chosen, towers.kept(scores[:, len(towers.text):].detach(), given[count])], 1)
             block = Block(scores, given[0], [], False, ())
             block.set_unequal(chosen)
             log_w = block.ranked(weights)
@@ -312,7 +342,8 @@ def _by_rank(towers, walks, weights, beta):
             return torch.stack([log_sum((1 + beta) * scores + log_w, there), log_sum(beta * constant + log_w, there),
                                 log_sum(torch.zeros_like(scores), chosen)], 1)
 
-        log_sum_, log_weights, log_count = over_rows(function, scaled, keys, tuple(relations.row_tensors), tuple(relations.tensors),
+        log_sum_, log_weights, log_count = over_rows(function, scaled, keys if others is None else torch.cat([keys, others]),
+                                                     (*relations.row_tensors, walks.own.detach()), tuple(relations.tensors),
                                                      engine=towers.engine, memory_budget=towers.memory_budget).unbind(1)
         value = (log_sum_ - log_weights + log_count).detach()
         part = log_sum_ / (1 + beta)
@@ -332,7 +363,7 @@ def evaluated(objective, towers, tau_plus, beta, alpha):
     count = towers.image.shape[0]
     hard = objective == "hard_negatives"
     multipliers = (1 + beta, beta) if hard else () if objective in ("bayesian", "siglip") else (1.0,)
-    closed = blocked and objective != "bayesian" and tower_walk.applies()
+    closed = blocked and objective != "bayesian" and towers.others is None and tower_walk.applies()
     towers = towers if closed else towers.unit()
     walks = (_ClosedWalks if closed else _Walks)(towers, multipliers)
     if objective == "siglip":
