@@ -50,7 +50,7 @@ TEST(Glyphs, ImagesDependOnSeedSplitAndIndexAlone) {
   const auto data = make_glyphs(GlyphsOptions{.train_count = 50});
   const auto longer = make_glyphs(GlyphsOptions{.train_count = 5000});
   GlyphsOptions other_seed;
-  other_seed.seed = 1;
+  other_seed.hold_out.seed = 1;
   const auto reseeded = make_glyphs(other_seed);
   const auto test = make_glyphs(GlyphsOptions{.split = FolderSplit::kTest});
   for (int64_t i : {0, 7, 49}) {
