@@ -1,4 +1,4 @@
-// Training on a disk that fills up.
+// Trainings on a full disk and with images that cannot be read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "debias/core/atomic_file.h"
+#include "debias/image/image_encode.h"
 #include "debias/train/state/checkpoint.h"
 #include "debias/train/state/metric_files.h"
 #include "tests/support/refusals.h"
@@ -16,10 +17,12 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace full_disk_test {
+namespace failures_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+
+// Training on a disk that fills up.
 
 constexpr int64_t kDisk = 16 << 20;
 
@@ -143,5 +146,34 @@ TEST(FullDisk, MetricFilesAreWholeAtEveryMomentAndCommitOnceThereIsRoom) {
   EXPECT_TRUE(log.warnings.empty()) << log.warnings[0];
 }
 
-}  // namespace full_disk_test
+// Training images that cannot be read, over a resume.
+
+// Twelve images in two class folders, every fourth cut short.
+void write_images(const std::string& root) {
+  for (int i = 0; i < 12; ++i) {
+    const std::string folder = fmt::format("{}/{}", root, i % 2 == 0 ? "even" : "odd");
+    std::filesystem::create_directories(folder);
+    Image image{16, 16, 3, std::vector<uint8_t>(16 * 16 * 3)};
+    for (size_t k = 0; k < image.pixels.size(); ++k) image.pixels[k] = static_cast<uint8_t>(k * (i + 3));
+    const std::vector<uint8_t> bytes = encode_png(image);
+    const size_t kept = i % 4 == 0 ? bytes.size() / 2 : bytes.size();
+    std::ofstream(fmt::format("{}/{}.png", folder, i), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(kept));
+  }
+}
+
+TEST(UnreadableImages, AreReplacedAndCountedAlikeAfterAResume) {
+  const TemporaryFolder folder;
+  write_images(folder / "data");
+  const Config root =
+      changed(small_config(""),
+              {"data={on_error: substitute, train: {name: image_folder, root: " + (folder / "data") + "}}", "train.batch_size=4"});
+  expect_resumes(folder, root, {1, 2, 3, 5});  // 3 steps an epoch
+  for (const auto& line : metric_lines(folder / "whole")) {
+    if (line.contains("step")) continue;
+    EXPECT_EQ(line.at("substituted"), 3);
+  }
+}
+
+}  // namespace failures_test
 }  // namespace debias
