@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/core/input_file.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image.h"
 #include "debias/image/image_encode.h"
@@ -26,6 +29,16 @@ inline void write(const std::string& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 inline void write(const std::string& path, const std::string& text) { write(path, Bytes(text.begin(), text.end())); }
+
+// Their bytes by their path below the folder.
+inline std::map<std::string, Bytes> files_below(const std::string& folder) {
+  std::map<std::string, Bytes> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    files[std::filesystem::relative(entry.path(), folder).generic_string()] = read_file_bytes(entry.path().string());
+  }
+  return files;
+}
 
 inline Bytes gzip(const Bytes& bytes) {
   Bytes out(compressBound(bytes.size()) + 64);

@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "tests/device/double_memory.h"
-#include "tests/device/double_streams.h"
 #include "tests/support/waiting_operators.h"
 
 namespace debias {

@@ -1,12 +1,17 @@
-// The memory of the device double: pages without any access outside a kernel, and host memory that says of itself that it is pinned.
+// The memory and the streams of the device double: pages without any access outside a kernel, host memory that says of itself that it is
+// pinned, and copies that wait on their stream until somebody waits for it.
 #pragma once
 
 #include <ATen/ATen.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/Stream.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace debias {
 
@@ -65,5 +70,26 @@ class Opened {
  private:
   void* begin_;
 };
+
+class DoubleStreams {
+ public:
+  using Key = std::pair<c10::DeviceIndex, c10::StreamId>;
+  static Key key(const c10::Stream& stream) { return {stream.device_index(), stream.id()}; }
+
+  void later(const Key& stream, std::function<void()> work);
+  int64_t last(const Key& stream);                  // the number of what came last
+  void run_until(const Key& stream, int64_t mark);  // and with it
+  void run(const Key& stream) { run_until(stream, last(stream)); }
+
+ private:
+  struct Queue {
+    int64_t last = 0;
+    std::vector<std::pair<int64_t, std::function<void()>>> work;
+  };
+  std::mutex mutex_;
+  std::map<Key, Queue> queues_;
+};
+
+DoubleStreams& streams();
 
 }  // namespace debias

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what scikit-learn's logistic regression finds for the rows of logistic_regression_test.cpp, as its cases. Not part of the tests: it
+"""Prints what scikit-learn's logistic regression finds for the rows of linear_classifiers_test.cpp, as its cases. Not part of the tests: it
 needs `pip install scikit-learn==1.9.1` (run with Python 3.11, NumPy 2.4.6).
 
 A case: rows, dimensions, classes, l2; the objective at its minimum, and the accuracy on the second half of the rows after a fit to the

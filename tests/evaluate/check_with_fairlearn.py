@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints fairlearn's figures for the samples of group_metrics_test.cpp, as its cases. Not part of the tests: it needs
+"""Prints fairlearn's figures for the samples of groups_test.cpp, as its cases. Not part of the tests: it needs
 `pip install fairlearn==0.15.0 scikit-learn==1.9.1`.
 
 With more than two classes each stands against the others and the largest difference counts, as group_metrics.h says."""

@@ -2,6 +2,7 @@
 #include "debias/evaluate/class_prior.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -161,18 +162,10 @@ TEST(ClassPrior, TheOrderOfTheImagesSortedByClassDoesNoHarm) {
 
 TEST(ClassPrior, MistakesAreNamed) {
   EXPECT_EQ(data_error_of([] { class_prior_from_labels({kUnknown, 3}); }), "prior: 1 of 2 labels are known; it needs at least two");
-  EXPECT_EQ(data_error_of([] {
-              class_prior_from_views(at::ones({100, 1, 4}));
-            }),
-            "prior: 1 view of each image; without labels it needs at least two");
-  EXPECT_EQ(data_error_of([] {
-              class_prior_from_views(at::ones({49, 2, 4}));
-            }),
-            "prior: views of 49 images; without labels it needs at least 50");
-  EXPECT_EQ(data_error_of([] {
-              class_prior_from_views(at::rand({100, 1, 4}).expand({100, 2, 4}));
-            }).find("same features") != std::string::npos,
-            true);
+  const auto refusal = [](const at::Tensor& views) { return data_error_of([&] { class_prior_from_views(views); }); };
+  EXPECT_EQ(refusal(at::ones({100, 1, 4})), "prior: 1 view of each image; without labels it needs at least two");
+  EXPECT_EQ(refusal(at::ones({49, 2, 4})), "prior: views of 49 images; without labels it needs at least 50");
+  EXPECT_THAT(refusal(at::rand({100, 1, 4}).expand({100, 2, 4})), testing::HasSubstr("same features"));
   at::Tensor rows = at::rand({100, 2, 4});
   rows[3][1][2] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(error_of(ErrorKind::kNumeric, [&] { class_prior_from_views(rows); }),
@@ -188,7 +181,7 @@ TEST(ClassPrior, TheJsonSaysHowAndUnderWhichAssumptions) {
   const auto views = to_json(class_prior_from_views(draw_views(uniform(4), 100, {0.1, 0}, random)));
   EXPECT_EQ(views["method"], "views");
   EXPECT_TRUE(views.contains("threshold"));
-  EXPECT_NE(views["assumptions"][1].get<std::string>().find("the bound is then too low"), std::string::npos);
+  EXPECT_THAT(views["assumptions"][1].get<std::string>(), testing::HasSubstr("the bound is then too low"));
 }
 
 }  // namespace class_prior_test

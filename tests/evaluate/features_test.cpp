@@ -1,17 +1,25 @@
-#include "debias/evaluate/features.h"
-
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
+#include "debias/core/npy.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/features.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace features_test {
+
+using testing::HasSubstr;
 
 Features extract(ToyEncoder& encoder, std::shared_ptr<const Dataset> dataset, const ExtractOptions& extract_options) {
   return extract_features(encoder, dataset, eval_views(ChosenViews(), dataset->info()), extract_options, Progress::silent());
@@ -82,7 +90,7 @@ TEST(ExtractFeatures, RestoreTheModesAfterAFailureToo) {
   data->break_image(9);
   ToyEncoder encoder;
   encoder.train();
-  EXPECT_NE(data_error_of([&] { extract(encoder, data, batches_of(4)); }).find("toy/9.png: truncated"), std::string::npos);
+  EXPECT_THAT(data_error_of([&] { extract(encoder, data, batches_of(4)); }), HasSubstr("toy/9.png: truncated"));
   EXPECT_TRUE(encoder.is_training());
 }
 
@@ -100,12 +108,11 @@ TEST(RequireFinite, NamesTheFirstBadRowByItsPlaceInTheDataSet) {
   at::Tensor rows = at::zeros({3, 2});
   EXPECT_NO_THROW(require_finite(rows, {5, 8, 2}, data, "x"));
   rows[1][1] = std::numeric_limits<float>::infinity();
-  EXPECT_NE(error_of(ErrorKind::kNumeric,
-                     [&] {
-                       require_finite(rows, {5, 8, 2}, data, "x");
-                     })
-                .find("sample 8 of train (toy/8.png)"),
-            std::string::npos);
+  EXPECT_THAT(error_of(ErrorKind::kNumeric,
+                       [&] {
+                         require_finite(rows, {5, 8, 2}, data, "x");
+                       }),
+              HasSubstr("sample 8 of train (toy/8.png)"));
 }
 
 TEST(ExtractFeatures, OfAnEmptySetAreRefused) {
@@ -152,6 +159,156 @@ TEST(EncoderGuard, PutsBackBuffersAndModes) {
   EXPECT_EQ(encoder.bn().running_mean[0].item<float>(), 0);
   EXPECT_EQ(encoder.bn().num_batches_tracked.item<int64_t>(), 0);
   EXPECT_FALSE(encoder.bn().is_training());
+}
+
+class NamedDataset : public ToyDataset {
+ public:
+  NamedDataset() : ToyDataset(4, 2) {}
+  std::string source(int64_t index) const override {
+    return std::vector<std::string>{"plain.png", "a, b.png", "say \"x\".png", "two\nlines.png"}[index];
+  }
+};
+
+class EmbeddingFile : public testing::Test {
+ protected:
+  EmbeddingFile() {
+    features_.values = at::tensor({0.1f, -2.f, 1e-20f, 3.f, 16777216.f, 0.333333343f}).view({3, 2});
+    features_.labels = {1, 0, kUnknown};
+    features_.indices = {1, 3, 2};
+  }
+
+  std::string text(const std::string& name) const { return file_text(folder_ / name); }
+
+  TemporaryFolder folder_;
+  NamedDataset dataset_;
+  Features features_;
+};
+
+TEST_F(EmbeddingFile, CsvQuotesNamesAndKeepsEveryBitOfANumber) {
+  EXPECT_EQ(write_embeddings(folder_ / "e.csv", features_, dataset_), std::vector<std::string>{folder_ / "e.csv"});
+  EXPECT_EQ(text("e.csv"),
+            "filenames,embedding_0,embedding_1,labels\n"
+            "\"a, b.png\",0.1,-2,1\n"
+            "\"two\nlines.png\",1e-20,3,0\n"
+            "\"say \"\"x\"\".png\",16777216,0.33333334,-1\n");
+}
+
+TEST_F(EmbeddingFile, NpyHasASidecarAndAnExtensionMayBeLeftOut) {
+  const std::vector<std::string> both = {folder_ / "v1.2.npy", folder_ / "v1.2.csv"};
+  EXPECT_EQ(embedding_paths(folder_ / "v1.2.npy"), both);
+  EXPECT_EQ(write_embeddings(folder_ / "v1.2", features_, dataset_), both);
+  EXPECT_EQ(text("v1.2.csv"), "filenames,labels\n\"a, b.png\",1\n\"two\nlines.png\",0\n\"say \"\"x\"\".png\",-1\n");
+  const NpyArray array = read_npy(both[0]);
+  EXPECT_EQ(array.dtype, DType::kFloat32);
+  EXPECT_EQ(array.shape, (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(array.as<float>()[4], 16777216.f);
+}
+
+TEST_F(EmbeddingFile, AnExistingFileIsReplaced) {
+  std::ofstream(folder_ / "e.csv") << std::string(10000, 'x');
+  write_embeddings(folder_ / "e.csv", features_, dataset_);
+  EXPECT_EQ(text("e.csv").find('x'), text("e.csv").find("x\"\".png"));
+}
+
+TEST(CsvField, TextThatASpreadsheetWouldRunHasAQuoteBeforeIt) {
+  for (const char* formula : {"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=", "-", "-inf"}) {
+    EXPECT_EQ(csv_field(formula, CsvCells::kGuarded), std::string("'") + formula);
+    EXPECT_EQ(csv_field(formula, CsvCells::kRaw), formula);
+  }
+  EXPECT_EQ(csv_field("\t=1", CsvCells::kGuarded), "'\t=1");
+  EXPECT_EQ(csv_field("\r=1", CsvCells::kGuarded), "\"'\r=1\"");
+  EXPECT_EQ(csv_field("=\"a\",b", CsvCells::kGuarded), "\"'=\"\"a\"\",b\"");
+  for (const char* kept : {"", "-1", "-1e-3", "a=1", "cat", "'=1"}) EXPECT_EQ(csv_field(kept, CsvCells::kGuarded), kept);
+}
+
+using Size = std::pair<int, int>;
+
+DatasetInfo info() { return ToyDataset(4, 2).info(); }
+
+ChosenViews chosen(const std::string& yaml) { return read_views(options(yaml), {"count"}); }
+
+TEST(EvalViews, AreTheImageAsItIsNormalisedAsInTraining) {
+  const ViewPipeline views = eval_views(chosen("{preset: sim32, count: 2}"), info());
+  EXPECT_EQ(views.output_size(6, 7), Size(6, 7));
+  EXPECT_EQ(views.mean(), std::vector<double>{0.5});
+  EXPECT_EQ(views.std(), std::vector<double>{0.25});
+}
+
+TEST(EvalViews, TakeTheRecipesNormalisation) {
+  EXPECT_EQ(eval_views(chosen("{preset: sim32, normalize: {mean: [0.1], std: [0.2]}}"), info()).mean(), std::vector<double>{0.1});
+  EXPECT_EQ(eval_views(chosen("{normalize: {mean: [0.1], std: [0.2]}, eval: {preset: none, normalize: {mean: [0.3]}}}"), info()).mean(),
+            std::vector<double>{0.3});
+}
+
+TEST(EvalViews, TakeASectionOfTheirOwn) {
+  EXPECT_EQ(eval_views(chosen("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), info()).output_size(6, 9), Size(8, 8));
+  EXPECT_EQ(eval_views(chosen("{eval: {steps: [{resize: {size: [5, 4]}}]}}"), info()).output_size(6, 9), Size(5, 4));
+  EXPECT_EQ(eval_views(chosen("{eval: none}"), info()).output_size(6, 9), Size(6, 9));
+  EXPECT_EQ(eval_views(chosen("{normalize: {mean: [0.1], std: [0.2]}, eval: {resize: {size: 12}}}"), info()).std(),
+            std::vector<double>{0.2});
+}
+
+TEST(EvalViews, RefuseUnknownStepsByName) {
+  EXPECT_THAT(usage_error_of([] { eval_views(chosen("{eval: {resise: {size: 12}}}"), info()); }), HasSubstr("did you mean 'resize'"));
+  EXPECT_THAT(usage_error_of([] { eval_views(chosen("{eval: [1]}"), info()); }), HasSubstr("views: eval"));
+}
+
+Config steps_by_default(const std::string& views, int height, int width) {
+  DatasetInfo images = info();
+  images.height = height;
+  images.width = width;
+  return default_eval_views(chosen(views), images).section;
+}
+
+TEST(DefaultEvalViews, AreTheImageAsItIsWhereTrainingKeepsItsSize) {
+  for (const char* views : {"{preset: sim32}", "{preset: none}", "{preset: crop4}"}) {
+    EXPECT_EQ(steps_by_default(views, 32, 32), Config::string("eval")) << views;
+  }
+  EXPECT_EQ(steps_by_default("{preset: none}", 0, 0), Config::string("eval"));
+}
+
+TEST(DefaultEvalViews, BringImagesToTheSizeThatTheNetworkSaw) {
+  const auto short_side = [](const std::string& size) {
+    return options("{steps: [{resize: {size: 32}}, {center_crop: {size: " + size + "}}]}");
+  };
+  EXPECT_EQ(steps_by_default("{preset: sim32}", 0, 0), short_side("32"));
+  EXPECT_EQ(steps_by_default("{preset: sim32}", 96, 96), short_side("32"));
+  EXPECT_EQ(steps_by_default("{preset: sim32, random_resized_crop: {size: [24, 32]}}", 0, 0), short_side("[24, 32]"));
+  EXPECT_EQ(steps_by_default("{preset: crop4}", 0, 0), short_side("32"));
+}
+
+TEST(DefaultEvalViews, KeepALeadingResizeThatIsLargeEnoughAndTheColourSpace) {
+  EXPECT_EQ(steps_by_default("{preset: in100}", 0, 0), options("{steps: [{resize: {size: 256}}, {center_crop: {size: 224}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: bf}", 0, 0), options("{steps: [{resize: {size: [224, 224]}}]}"));
+  EXPECT_EQ(steps_by_default("{steps: [{resize: {size: 20}}, {random_crop: {size: 32, padding: 8}}]}", 0, 0),
+            options("{steps: [{resize: {size: 32}}, {center_crop: {size: 32}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: cmc}", 224, 224), options("{steps: [{rgb_to_lab: {}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: cmc_ycbcr}", 224, 224), options("{steps: [{rgb_to_ycbcr: {}}]}"));
+}
+
+TEST(TrainingViews, LeaveOutWhatTheSectionSaysToOthers) {
+  const ViewPipeline views =
+      read_views(options("{preset: lin32, count: 2, forward: joint, noise: 0.1, eval: {resize: {size: 4}}}"), {"count", "forward", "noise"})
+          .make(info().mean, info().std);
+  EXPECT_EQ(views.output_size(6, 7), Size(32, 32));
+}
+
+TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
+  EXPECT_EQ(crop_flip_views(chosen("{preset: sim32}"), info()).output_size(6, 6), Size(6, 6));
+  EXPECT_EQ(crop_flip_views(chosen("{preset: sim32, eval: {resize: {size: [10, 8]}}}"), info()).output_size(6, 6), Size(10, 8));
+  DatasetInfo several = info();
+  several.height = several.width = 0;
+  EXPECT_EQ(crop_flip_views(chosen("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), several).output_size(6, 9), Size(8, 8));
+  EXPECT_THAT(usage_error_of([&] { crop_flip_views(ChosenViews(), several); }), HasSubstr("give the recipe views.eval"));
+}
+
+TEST(CropFlipViews, KeepTheColourSpaceOfTheTrainingViews) {
+  const auto last_step = [](const std::string& views) {
+    return crop_flip_views(chosen(views), info()).config().find("steps")->items().back().entries().front().first;
+  };
+  EXPECT_EQ(last_step("{preset: cmc, eval: {steps: [rgb_to_lab]}}"), "rgb_to_lab");
+  EXPECT_EQ(last_step("{preset: cmc_ycbcr}"), "rgb_to_ycbcr");
+  EXPECT_EQ(last_step("{preset: sim32}"), "random_horizontal_flip");
 }
 
 }  // namespace features_test

@@ -19,6 +19,8 @@ EvaluationResult evaluated(const EvaluationInput& input, const std::string& prot
 
 namespace {
 
+using testing::HasSubstr;
+
 ToyEncoder& toy(const EvaluationInput& input) { return static_cast<ToyEncoder&>(*input.encoder); }
 
 class EveryProtocol : public testing::TestWithParam<std::string> {
@@ -62,36 +64,38 @@ TEST_P(EveryProtocol, EvaluatesAValidSetToo) {
   EXPECT_EQ(details(result)["counts"]["valid"], 20);
 }
 
-TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
-  EvaluationInput input = toy_input();
-  const auto train = std::make_shared<ToyDataset>(60, 3);
-  for (int i = 0; i < 60; ++i) train->set_label(i, 2);
-  input.train = train;
-  EXPECT_EQ(data_error_of([&] { evaluated(input, GetParam()); }),
-            GetParam() + ": all labels of split 'train' of toy are of class 2 ('class2'); it needs at least two classes");
-  input = toy_input();
-  const auto test = std::make_shared<ToyDataset>(4, 3, "test");
-  for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
-  input.test = test;
-  EXPECT_EQ(data_error_of([&] { evaluated(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to be evaluated by");
-}
-
-TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
-  EvaluationInput input = toy_input();
-  toy(input).poison = NAN;
-  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { evaluated(input, GetParam()); }).find(".png) is not finite"), std::string::npos);
-}
-
 TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
   const auto& entry = find_entry(protocol_registry(), GetParam(), "protocol");
   EXPECT_NO_THROW(entry.read(Config()));
-  EXPECT_NE(usage_error_of([&] { entry.read(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
-  EXPECT_FALSE(entry.options.empty);
+  EXPECT_THAT(usage_error_of([&] { entry.read(options("{kk: 3, epoch: 3}")); }), HasSubstr("unknown option 'kk'"));
+  EXPECT_FALSE(entry.options.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, EveryProtocol,
                          testing::Values("knn", "linear_dcl", "linear_supcon", "linear_features", "mean_classifier"),
                          [](const auto& test) { return test.param; });
+
+TEST(Protocols, RefuseOneClassAndNoLabels) {
+  EvaluationInput one_class = toy_input(), unlabelled = toy_input();
+  const auto train = std::make_shared<ToyDataset>(60, 3), test = std::make_shared<ToyDataset>(4, 3, "test");
+  for (int i = 0; i < 60; ++i) train->set_label(i, 2);
+  for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
+  one_class.train = train;
+  unlabelled.test = test;
+  for (const std::string name : {"knn", "linear_dcl", "linear_supcon", "linear_features", "mean_classifier", "low_shot"}) {
+    EXPECT_EQ(data_error_of([&] { evaluated(one_class, name); }),
+              name + ": all labels of split 'train' of toy are of class 2 ('class2'); it needs at least two classes");
+    EXPECT_EQ(data_error_of([&] { evaluated(unlabelled, name); }), name + ": split 'test' of toy has no labels to be evaluated by");
+  }
+}
+
+TEST(Protocols, NameTheSampleWhoseFeatureIsNotFinite) {
+  const EvaluationInput input = toy_input();
+  toy(input).poison = NAN;
+  for (const char* name : {"knn", "linear_dcl", "linear_supcon", "linear_features", "mean_classifier", "tsne"}) {
+    EXPECT_THAT(error_of(ErrorKind::kNumeric, [&] { evaluated(input, name); }), HasSubstr(".png) is not finite")) << name;
+  }
+}
 
 TEST(Protocols, LinearIsShortForLinearDcl) { EXPECT_EQ(find_entry(protocol_registry(), "linear", "protocol").name, "linear_dcl"); }
 
@@ -109,7 +113,7 @@ TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
   for (int i = 0; i < 50; ++i) train->set_label(i, kUnknown);
   input.train = train;
   EXPECT_EQ(details(evaluated(input, "knn"))["options"]["k"], 10);
-  EXPECT_NE(usage_error_of([&] { evaluated(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
+  EXPECT_THAT(usage_error_of([&] { evaluated(input, "knn", "{k: 11}"); }), HasSubstr("gallery of 10 labelled images"));
 }
 
 TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
@@ -202,11 +206,11 @@ TEST(LinearSupcon, StepsDownAtItsMilestones) {
 TEST(LinearSupcon, RefusesMilestonesThatDoNotIncreaseWithinItsEpochs) {
   const auto refusal = [](const std::string& yaml) { return usage_error_of([&] { evaluated(toy_input(), "linear_supcon", yaml); }); };
   EXPECT_THAT(refusal("{epochs: 60, milestones: [30, 40, 60]}"),
-              testing::HasSubstr("milestones: 60 does not come before the last of 60 epochs; lower it, or raise epochs"));
-  EXPECT_THAT(refusal("{epochs: 60, milestones: [40, 30]}"), testing::HasSubstr("milestones: they do not increase; sort them"));
-  EXPECT_THAT(refusal("{epochs: 60, milestones: []}"), testing::HasSubstr("milestones: none is given"));
-  EXPECT_THAT(refusal("{epochs: 60, milestones: [0, 30]}"), testing::HasSubstr("out of range"));
-  EXPECT_THAT(refusal("{epochs: 60, milestone: [30]}"), testing::HasSubstr("did you mean 'milestones'?"));
+              HasSubstr("milestones: 60 does not come before the last of 60 epochs; lower it, or raise epochs"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: [40, 30]}"), HasSubstr("milestones: they do not increase; sort them"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: []}"), HasSubstr("milestones: none is given"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: [0, 30]}"), HasSubstr("out of range"));
+  EXPECT_THAT(refusal("{epochs: 60, milestone: [30]}"), HasSubstr("did you mean 'milestones'?"));
 }
 
 TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {

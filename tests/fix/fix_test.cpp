@@ -187,15 +187,12 @@ TEST(Fix, IsTheSameForAnyNumberOfThreads) {
 
 TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
   const GaussianTable made({.train = 600, .test = 300});
-  std::string csv = "label,bias,camera,age,split\n";
   Random random({.domain = RngDomain::kTest, .seed = 5});
   const FeatureTable plain = made.open();
-  for (int64_t i = 0; i < plain.size(); ++i) {
-    const auto row = static_cast<size_t>(i);
-    csv += fmt::format("{},{},{},{},{}\n", plain.rows.labels[row], i % 50 == 7 ? "" : std::to_string(plain.rows.columns[0].values[row]),
-                       i % 2 == 0 ? "left" : "right", random.uniform(20, 70), enum_name(plain.rows.splits[row]));
-  }
-  std::ofstream(made.csv()) << csv;
+  made.write_rows("label,bias,camera,age,split", plain.size(), [&](size_t i) {
+    return fmt::format("{},{},{},{},{}", plain.rows.labels[i], i % 50 == 7 ? "" : std::to_string(plain.rows.columns[0].values[i]),
+                       i % 2 == 0 ? "left" : "right", random.uniform(20, 70), enum_name(plain.rows.splits[i]));
+  });
   const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera", "age"}}, .numeric = {"age"}});
   const FixResult result = fixed(table, FixMethod::kEraseBalanced);
   EXPECT_EQ(result.after.layer.rank(), 2 + 1 + 1);
@@ -209,13 +206,10 @@ TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
 TEST(Fix, AutoCorrectsBesideAColumnThatIsIndependent) {
   const GaussianTable made({.correlation = 0.95});
   const FeatureTable plain = made.open();
-  std::string csv = "label,bias,camera,split\n";
-  for (int64_t i = 0; i < plain.size(); ++i) {
-    const auto row = static_cast<size_t>(i);
-    csv += fmt::format("{},{},{},{}\n", plain.rows.labels[row], plain.rows.columns[0].values[row], i * 7919 % 13 < 7 ? "left" : "right",
-                       enum_name(plain.rows.splits[row]));
-  }
-  std::ofstream(made.csv()) << csv;
+  made.write_rows("label,bias,camera,split", plain.size(), [&](size_t i) {
+    return fmt::format("{},{},{},{}", plain.rows.labels[i], plain.rows.columns[0].values[i], i * 7919 % 13 < 7 ? "left" : "right",
+                       enum_name(plain.rows.splits[i]));
+  });
   const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera"}}});
   const FixResult result = fixed(table);
   EXPECT_TRUE(result.changed);
@@ -227,14 +221,10 @@ TEST(Fix, AutoCorrectsBesideAColumnThatIsIndependent) {
 TEST(Fix, AnUnknownLabelElsewhereLeavesTheBalanceAsItIs) {
   const GaussianTable made({.train = 600, .test = 0});
   const FeatureTable plain = made.open();
-  std::string csv = "label,bias,camera\n";
-  for (int64_t i = 0; i < plain.size(); ++i) {
-    const auto row = static_cast<size_t>(i);
-    const int64_t y = plain.rows.labels[row], b = plain.rows.columns[0].values[row];
-    const char* camera = y != b && i % 10 != 0 ? "" : i * 7919 % 13 < 7 ? "left" : "right";
-    csv += fmt::format("{},{},{}\n", y, b, camera);
-  }
-  std::ofstream(made.csv()) << csv;
+  made.write_rows("label,bias,camera", plain.size(), [&](size_t i) {
+    const int64_t y = plain.rows.labels[i], b = plain.rows.columns[0].values[i];
+    return fmt::format("{},{},{}", y, b, y != b && i % 10 != 0 ? "" : i * 7919 % 13 < 7 ? "left" : "right");
+  });
   const FeatureTable table = made.open(TableRowOptions{.biases = {{"bias", "camera"}}});
   const std::vector<int64_t> places = table.of_split(TableSplit::kTrain);
   const GroupingColumns columns = grouping_columns(table.rows, places);
@@ -262,13 +252,10 @@ class NoisyCopy : public testing::Test {
  protected:
   explicit NoisyCopy() {
     const FeatureTable plain = made_.open();
-    std::string csv = "label,bias,copy,split\n";
-    for (int64_t i = 0; i < plain.size(); ++i) {
-      const auto row = static_cast<size_t>(i);
-      const int64_t b = plain.rows.columns[0].values[row];
-      csv += fmt::format("{},{},{},{}\n", plain.rows.labels[row], b, i % 10 == 0 ? i / 10 % 4 : b, i < 2000 ? "train" : "test");
-    }
-    std::ofstream(made_.csv()) << csv;
+    made_.write_rows("label,bias,copy,split", plain.size(), [&](size_t i) {
+      const int64_t b = plain.rows.columns[0].values[i], other = static_cast<int64_t>(i) / 10 % 4;
+      return fmt::format("{},{},{},{}", plain.rows.labels[i], b, i % 10 == 0 ? other : b, i < 2000 ? "train" : "test");
+    });
   }
 
   const GaussianTable made_{{.train = 2000, .test = 2000, .classes = 4, .correlation = 0.95, .class_signal = 1.2, .bias_signal = 3}};
@@ -305,14 +292,11 @@ TEST_F(NoisyCopy, CostsLittle) {
 TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
   const GaussianTable made({.train = 600, .test = 0});
   const FeatureTable plain = made.open();
-  std::string csv = "label,bias,side\n";
-  for (int64_t i = 0; i < plain.size(); ++i) {
-    const auto row = static_cast<size_t>(i);
+  made.write_rows("label,bias,side", plain.size(), [&](size_t i) {
     const bool goes_along = i % 5 != 0;
-    csv += fmt::format("{},{},{}\n", plain.rows.labels[row], plain.rows.columns[0].values[row],
-                       (plain.rows.labels[row] == 0) == goes_along ? "left" : "right");
-  }
-  std::ofstream(made.csv()) << csv;
+    return fmt::format("{},{},{}", plain.rows.labels[i], plain.rows.columns[0].values[i],
+                       (plain.rows.labels[i] == 0) == goes_along ? "left" : "right");
+  });
   const FixResult result = fixed(made.open(TableRowOptions{.biases = {{"bias", "side"}}}));
   EXPECT_EQ(result.bias.name, "bias, side");
   EXPECT_THAT(result.bias.names, testing::Contains(HasSubstr(", left")));
@@ -320,10 +304,8 @@ TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
 
 TEST(Fix, AColumnOfMeasuredNumbersAsksForNumeric) {
   const GaussianTable made({.train = 300, .test = 0});
-  std::string csv = "label,age\n";
   Random random({.domain = RngDomain::kTest, .seed = 5});
-  for (int64_t i = 0; i < 300; ++i) csv += fmt::format("{},{}\n", i % 3, random.uniform(20, 70));
-  std::ofstream(made.csv()) << csv;
+  made.write_rows("label,age", 300, [&](size_t i) { return fmt::format("{},{}", i % 3, random.uniform(20, 70)); });
   const TableRowOptions age{.biases = {{"age"}}};
   EXPECT_THAT(usage_error_of([&] { fixed(made.open(age)); }),
               HasSubstr("has 300 values in 300 training rows; if they are numbers, add --numeric age"));
@@ -349,40 +331,23 @@ TEST(Fix, ABiasThatNoRowContradictsChangesNothing) {
   EXPECT_THAT(result.notes, testing::Contains(HasSubstr("no training row contradicts the bias")));
 }
 
-class FixRefusals : public testing::Test {
- protected:
-  GaussianTable made_{{.train = 90, .test = 0}};
-  FeatureTable with_csv(const std::string& csv) {
-    std::ofstream(made_.csv()) << csv;
-    return made_.open();
-  }
-  // 90 rows by the value of each column at row i.
-  template <class Row>
-  std::string csv(const std::string& header, const Row& row) {
-    std::string text = header + "\n";
-    for (int i = 0; i < 90; ++i) text += row(i) + "\n";
-    return text;
-  }
-};
-
-TEST_F(FixRefusals, WithoutABiasColumnAuditIsNamed) {
-  const FeatureTable table = with_csv(csv("label", [](int i) { return std::to_string(i % 2); }));
-  EXPECT_THAT(usage_error_of([&] { fixed(table); }), AllOf(HasSubstr("debias audit --embeddings"), HasSubstr("--bias")));
-}
-
-TEST_F(FixRefusals, ASmallClassIsNamed) {
-  const FeatureTable table =
-      with_csv(csv("label,bias", [](int i) { return std::string(i < 19 ? "rare" : "many") + (i % 2 == 0 ? ",a" : ",b"); }));
-  EXPECT_THAT(data_error_of([&] { fixed(table); }), AllOf(HasSubstr("class 'rare' has 19"), HasSubstr("20")));
-}
-
-TEST_F(FixRefusals, ABiasOfOneValueAndOneClassAreRejected) {
-  const FeatureTable one_bias = with_csv(csv("label,bias", [](int i) { return std::to_string(i % 2) + ",a"; }));
-  EXPECT_THAT(data_error_of([&] { fixed(one_bias); }), HasSubstr("column 'bias' has one value"));
-  const FeatureTable no_bias = with_csv(csv("label,bias", [](int i) { return std::to_string(i % 2) + (i % 3 == 0 ? "," : ",NA"); }));
-  EXPECT_THAT(data_error_of([&] { fixed(no_bias); }), HasSubstr("column 'bias' has no value in the training rows; fill it"));
-  const FeatureTable one_class = with_csv(csv("label,bias", [](int i) { return "x," + std::to_string(i % 2); }));
-  EXPECT_THAT(data_error_of([&] { fixed(one_class); }), HasSubstr("one class, 'x'"));
+TEST(Fix, TablesThatCannotBeCorrectedAreRefused) {
+  const GaussianTable made({.train = 90, .test = 0});
+  const auto refused = [&](ErrorKind kind, const std::string& header, const std::function<std::string(size_t)>& line) {
+    made.write_rows(header, 90, line);
+    const FeatureTable table = made.open();
+    return error_of(kind, [&] { fixed(table); });
+  };
+  EXPECT_THAT(refused(ErrorKind::kUsage, "label", [](size_t i) { return std::to_string(i % 2); }),
+              AllOf(HasSubstr("debias audit --embeddings"), HasSubstr("--bias")));
+  EXPECT_THAT(
+      refused(ErrorKind::kData, "label,bias", [](size_t i) { return std::string(i < 19 ? "rare" : "many") + (i % 2 == 0 ? ",a" : ",b"); }),
+      AllOf(HasSubstr("class 'rare' has 19"), HasSubstr("20")));
+  EXPECT_THAT(refused(ErrorKind::kData, "label,bias", [](size_t i) { return std::to_string(i % 2) + ",a"; }),
+              HasSubstr("column 'bias' has one value"));
+  EXPECT_THAT(refused(ErrorKind::kData, "label,bias", [](size_t i) { return std::to_string(i % 2) + (i % 3 == 0 ? "," : ",NA"); }),
+              HasSubstr("column 'bias' has no value in the training rows; fill it"));
+  EXPECT_THAT(refused(ErrorKind::kData, "label,bias", [](size_t i) { return "x," + std::to_string(i % 2); }), HasSubstr("one class, 'x'"));
 }
 
 }  // namespace fix_test

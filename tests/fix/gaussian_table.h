@@ -46,6 +46,14 @@ class GaussianTable {
     std::ofstream(folder_ / "c.csv", std::ios::binary) << csv;
   }
 
+  // Another CSV of the same vectors: a line for each row, by its number.
+  template <class Line>
+  void write_rows(const std::string& header, int64_t rows, const Line& line) const {
+    std::ofstream csv(folder_ / "c.csv", std::ios::binary);
+    csv << header << "\n";
+    for (size_t i = 0; i < static_cast<size_t>(rows); ++i) csv << line(i) << "\n";
+  }
+
   const TemporaryFolder& folder() const { return folder_; }
   std::string vectors() const { return folder_ / "z.npy"; }
   std::string csv() const { return folder_ / "c.csv"; }

@@ -1,4 +1,4 @@
-"""Writes tests/golden/corruptions/: what the corruptions of CIFAR-10-C make of one image, for tests/data/builders/corruptions/corruption_golden_test.cpp.
+"""Writes tests/golden/corruptions/: what the corruptions of CIFAR-10-C make of one image, for tests/data/builders/corruptions/corruption_test.cpp.
 
     python3 -m venv venv && venv/bin/pip install numpy==2.4.6 scipy==1.17.1 scikit-image==0.26.0 pillow==11.3.0 \
         opencv-python-headless==5.0.0.93 wand==0.7.2

@@ -2,7 +2,7 @@
 """tests/golden/make_logistic.py: what scikit-learn's logistic regression comes to on made-up rows, in tests/golden/logistic/fits.json.
 
 Run with scikit-learn and numpy in an environment of its own. Rows are a hash of row and column, scaled to length 1; a column of ones takes the
-place of the intercept, so that it is regularised, as liblinear's is. tests/evaluate/logistic_regression_test.cpp makes the same rows.
+place of the intercept, so that it is regularised, as liblinear's is. tests/evaluate/protocols/linear_classifiers_test.cpp makes the same rows.
 """
 
 import json

@@ -1,11 +1,19 @@
 // Collectives among threads: shares, gathering, sums in the order of the ranks, what rank 0 says, and what is said of a rank that fails.
-#include "debias/ranks/ranks.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include <deque>
+
+#include "debias/core/registry.h"
+#include "debias/losses/objective.h"
+#include "debias/ranks/ranks.h"
+#include "debias/ranks/store.h"
 #include "tests/ranks/threads.h"
+#include "tests/support/embeddings.h"
 #include "tests/support/refusals.h"
+#include "tests/support/registry_names.h"
 
 namespace debias {
 namespace ranks_test {
@@ -196,6 +204,146 @@ TEST(RanksAsThreads, KeepNoRecordOfExchangesForDebuggers) {
     const char* entries = getenv("TORCH_FR_BUFFER_SIZE");
     ASSERT_NE(entries, nullptr);
     EXPECT_STREQ(entries, "0");
+  });
+}
+
+// What each of three ranks reports; rank 2 has `other` as its recipe.
+std::vector<std::string> verdicts(const std::string& other,
+                                  const std::function<std::string(const std::string&, const std::string&)>& words) {
+  std::vector<std::string> texts(3);
+  on_ranks(3, [&](const Ranks& ranks) {
+    try {
+      require_same({{"the version", "0.1", {}}, {"the recipe", ranks.rank() == 2 ? other : "a\xff", words}}, ranks);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      texts[ranks.rank()] = ranks.failed(error).what();
+    }
+  });
+  return texts;
+}
+
+TEST(Agreement, OfAllIsSilent) {
+  for (const auto& text : verdicts("a\xff", {})) EXPECT_EQ(text, "");
+}
+
+TEST(Agreement, NamesTheRankAndTheDifferenceOnEveryRank) {
+  const auto words = [](const std::string& leaders, const std::string& other) { return fmt::format("{} then {}", leaders.size(), other); };
+  for (const auto& text : verdicts("b", words)) EXPECT_EQ(text, "rank 2 of 3 has not the recipe of rank 0: 2 then b");
+  for (const auto& text : verdicts("b", {})) EXPECT_THAT(text, HasSubstr("'b' there"));
+}
+
+TEST(Agreement, LetsDifferencesOfNoMatterPass) {
+  for (const auto& text : verdicts("b", [](const auto&, const auto&) { return std::string(); })) EXPECT_EQ(text, "");
+}
+
+// Of a store that is kept by a process which is stopped: each question ends, and so do the beats.
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+// As c10d's client of a stopped server: additions wait until it goes on.
+class StoppedStore : public c10d::HashStore {
+ public:
+  explicit StoppedStore(std::shared_future<void> goes_on) : goes_on_(std::move(goes_on)) {}
+  StorePointer clone() override { return StorePointer::unsafe_reclaim_from_nonowning(this); }
+  int64_t add(const std::string& key, int64_t value) override {
+    goes_on_.wait();
+    return HashStore::add(key, value);
+  }
+
+ private:
+  std::shared_future<void> goes_on_;
+};
+
+class BoundedStores : public testing::Test {
+ protected:
+  ~BoundedStores() override { goes_on_.set_value(); }
+  std::promise<void> goes_on_;
+  StorePointer stopped_ = c10::make_intrusive<StoppedStore>(goes_on_.get_future().share());
+};
+
+TEST_F(BoundedStores, AnswerAsTheStoreBelow) {
+  BoundedStore store(c10::make_intrusive<c10d::HashStore>());
+  put(store, "key", "value");
+  EXPECT_EQ(find(store, "key").value_or(""), "value");
+  EXPECT_FALSE(find(store, "other").has_value());
+  EXPECT_EQ(store.add("count", 2), 2);
+  EXPECT_EQ(store.add("count", 3), 5);
+  store.setTimeout(std::chrono::milliseconds(50));
+  EXPECT_EQ(store.getTimeout(), std::chrono::milliseconds(50));
+  EXPECT_ANY_THROW(store.wait({"other"}));
+  EXPECT_TRUE(store.check({"key"}));  // an error of the store's own is an answer
+}
+
+TEST_F(BoundedStores, ThrowOnceTheStoreIsSilent) {
+  BoundedStore store(stopped_);
+  store.setTimeout(std::chrono::milliseconds(100));
+  const auto begin = Clock::now();
+  EXPECT_THROW(store.add("count", 1), NoAnswer);
+  EXPECT_GE(Clock::now() - begin, kStorePatience);
+  const auto later = Clock::now();
+  EXPECT_THROW(find(store, "key"), NoAnswer);
+  EXPECT_LT(Clock::now() - later, seconds(2));
+}
+
+TEST_F(BoundedStores, BeatsEndThoughTheStoreIsSilent) {
+  const auto begin = Clock::now();
+  { const RankBeats beats(stopped_, "beats", std::chrono::milliseconds(10)); }
+  EXPECT_LT(Clock::now() - begin, seconds(30));
+}
+
+// Gathered rows under every registered objective: the loss of each rank is that of one process, and the gradients of the own rows, put
+// together, are its gradient, byte for byte.
+
+constexpr int64_t kRows = 14;
+
+class GatheredRows : public testing::TestWithParam<std::string> {
+ protected:
+  const ObjectiveEntry& entry() const { return find_entry(objective_registry(), GetParam(), "objective"); }
+
+  at::Tensor embeddings() const {
+    if (entry().kind == InputKind::kLogits) {
+      at::manual_seed(4);
+      return at::randn({kRows, 4}, at::kFloat);
+    }
+    return random_embeddings(kRows, 2, 8, 3).to(at::kFloat);
+  }
+
+  at::Tensor loss(const at::Tensor& z) const {
+    ObjectiveInput input = {
+        .z = z, .labels = at::arange(kRows, at::kLong).remainder(3), .bias = at::arange(kRows, at::kLong).div(2, "floor").remainder(2)};
+    if (entry().needs_bias_features)
+      input.weights = at::sin(at::arange(kRows * 3, at::kFloat)).view({kRows, 3}) + 1.1;  // on ranks' threads
+    return (*entry().make(parse_yaml("{}", "term"), {}))(input).value;
+  }
+};
+
+TEST_P(GatheredRows, HaveTheLossAndTheGradientOfOneProcess) {
+  const at::Tensor z = embeddings();
+  const at::Tensor whole = z.clone().requires_grad_();
+  const at::Tensor expected = loss(whole);
+  expected.backward();
+  for (const int64_t W : {2, 3}) {
+    on_ranks(W, [&](const Ranks& ranks) {
+      const RowRange share = ranks.share_of(kRows);
+      at::Tensor own = z.slice(0, share.begin, share.end).clone().requires_grad_();
+      const at::Tensor found = loss(gather_rows(own, kRows, ranks));
+      found.backward();
+      EXPECT_TRUE(found.equal(expected)) << W;
+      EXPECT_TRUE(ranks.gather_rows(own.grad(), kRows).equal(whole.grad())) << W;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GatheredRows, testing::ValuesIn(names_of(objective_registry())), [](const auto& test) { return test.param; });
+
+TEST(GatherRows, LeavesRowsThatNothingReadsWithoutAGradient) {
+  on_ranks(2, [](const Ranks& ranks) {
+    at::Tensor own = at::ones({2, 3}).requires_grad_(), other = at::ones({2, 3}).requires_grad_();
+    const at::Tensor rows = gather_rows(own, 4, ranks), unread = gather_rows(other, 4, ranks);
+    rows.sum().backward();
+    EXPECT_TRUE(own.grad().defined());
+    EXPECT_FALSE(other.grad().defined());
   });
 }
 

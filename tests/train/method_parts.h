@@ -8,6 +8,7 @@
 
 #include "debias/loader/batch_source.h"
 #include "debias/train/loop/run_parts.h"
+#include "debias/train/methods/rivals/classification.h"
 #include "tests/support/refusals.h"
 #include "tests/train/training.h"
 
@@ -20,6 +21,14 @@ struct MethodWithBatch {
     batch = *parts.source->next();
     for (auto& [name, tensor] : batch.inputs) tensor = tensor.clone();
   }
+  StepReport run(int64_t step = 1) { return parts.method->run(batch, step); }
+  ModelOutput output() const { return forward(parts.model, batch.images(), ForwardOptions{}); }
+  at::Tensor features() const { return output().features.select(1, 0); }  // of the first view
+  at::Tensor logits() const { return parts.model.classifier->logits(output().features); }
+  at::Tensor side_logits() const { return side().logits(side().features(batch.images(), ForwardOptions{})); }
+  at::Tensor labels() const { return at::tensor(batch.labels, at::kLong); }
+  const SideClassifier& side() const { return dynamic_cast<const SideClassifier&>(*parts.model.side.at(0).module); }
+
   std::map<std::string, at::Tensor> state() const {
     std::map<std::string, at::Tensor> all;
     for (const auto& [name, tensor] : parts.method->state()) all[name] = tensor.detach().clone();

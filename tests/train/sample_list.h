@@ -28,14 +28,17 @@ class SampleList : public SampleTable {
   int64_t size() const override { return static_cast<int64_t>(keys_.size()); }
   int64_t label(int64_t index) const override { return keys_[index][0]; }
   int64_t bias(int64_t index) const override { return keys_[index][1]; }
+  int64_t id(int64_t index) const override { return first_id_ + index; }
   std::string source(int64_t index) const override { return fmt::format("row {}", index); }
 
+  void number_from(int64_t id) { first_id_ = id; }
   void lose_classes() { info_.class_names.clear(); }
   void lose_biases() { info_.bias_names.clear(); }
 
  private:
   DatasetInfo info_;
   std::vector<std::array<int64_t, 2>> keys_;
+  int64_t first_id_ = 0;
 };
 
 // `count` samples of each class and bias label given.

@@ -3,18 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "debias/core/error.h"
+#include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/loop/trainer.h"
 #include "tests/support/file_text.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 
@@ -74,6 +77,30 @@ inline void expect_same_run(const std::string& a, const std::string& b) {
   const auto in_a = tensors_of(a + "/checkpoints/last.safetensors"), in_b = tensors_of(b + "/checkpoints/last.safetensors");
   ASSERT_EQ(in_a.size(), in_b.size());
   for (size_t i = 0; i < in_a.size(); ++i) EXPECT_TRUE(in_a[i] == in_b[i]) << b << " " << in_a[i].first;
+}
+
+// A run in folder/whole, and one stopped after each number of steps and resumed: the same bytes.
+inline void expect_resumes(const TemporaryFolder& folder, Config root, const std::vector<int64_t>& stops,
+                           const std::vector<std::shared_ptr<TrainObserver>>& observers = {}) {
+  root.set("output", Config::string(folder / "whole"));
+  TrainInput whole = input_for(root);
+  whole.observers = observers;
+  train(whole);
+  for (const int64_t steps : stops) {
+    const std::string path = folder / fmt::format("stopped{}", steps);
+    train_in_two(root, path, steps, observers);
+    expect_same_run(folder / "whole", path);
+  }
+}
+
+inline void expect_resumes(const Config& root, const std::vector<int64_t>& stops) { expect_resumes(TemporaryFolder(), root, stops); }
+
+// Features of the bias of the small recipe's 96 glyphs.
+inline std::string write_bias_features(const TemporaryFolder& folder) {
+  std::vector<float> values(96 * 3);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.7f * static_cast<float>(i)) + 1.1f;
+  write_npy(folder / "bias.npy", DType::kFloat32, {96, 3}, values.data());
+  return folder / "bias.npy";
 }
 
 inline std::vector<nlohmann::json> metric_lines(const std::string& run) {

@@ -12,9 +12,10 @@
 namespace debias {
 namespace corrupted_cifar10_test {
 
-using namespace fixture;
 using testing::AllOf;
 using testing::HasSubstr;
+
+using namespace fixture;
 
 std::vector<int64_t> labels_of(int64_t per_class) {
   std::vector<int64_t> labels;

@@ -235,18 +235,5 @@ TEST(LowShot, RejectsATableOfTrainingRowsAlone) {
             "low_shot: the table has training rows alone; add valid or test rows (column split)");
 }
 
-TEST(LowShot, RefusesOneClassAndNoLabels) {
-  EvaluationInput input = toy_input();
-  const auto train = std::make_shared<ToyDataset>(60, 3);
-  for (int64_t i = 0; i < 60; ++i) train->set_label(i, 2);
-  input.train = train;
-  EXPECT_THAT(data_error_of([&] { evaluated(input, "low_shot"); }), HasSubstr("are of class 2 ('class2'); it needs at least two classes"));
-  input = toy_input();
-  const auto test = std::make_shared<ToyDataset>(4, 3, "test");
-  for (int64_t i = 0; i < 4; ++i) test->set_label(i, kUnknown);
-  input.test = test;
-  EXPECT_EQ(data_error_of([&] { evaluated(input, "low_shot"); }), "low_shot: split 'test' of toy has no labels to be evaluated by");
-}
-
 }  // namespace low_shot_test
 }  // namespace debias

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -387,17 +388,11 @@ TEST(TsneProtocol, NeedsFourImagesAndAPerplexityBelowTheirNumber) {
             "tsne: perplexity: 30 for 31 images of split 'test'; give less than 30");
   EXPECT_NO_THROW(evaluated(input, "tsne", "{perplexity: 29.9, iterations: 3}"));
   EXPECT_NO_THROW(evaluated(input, "tsne", "{perplexity: 1.01, iterations: 3}"));
-  EXPECT_NE(usage_error_of([&] { evaluated(input, "tsne", "{perplexity: 1}"); }).find("perplexity"), std::string::npos);
+  EXPECT_THAT(usage_error_of([&] { evaluated(input, "tsne", "{perplexity: 1}"); }), testing::HasSubstr("perplexity"));
   input.test = std::make_shared<ToyDataset>(4, 3, "test");
   EXPECT_NO_THROW(evaluated(input, "tsne"));
   input.test = std::make_shared<ToyDataset>(3, 3, "test");
   EXPECT_EQ(data_error_of([&] { evaluated(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a t-SNE plot needs at least 4");
-}
-
-TEST(TsneProtocol, RefusesFeaturesThatAreNotFinite) {
-  const EvaluationInput input = toy_input();
-  static_cast<ToyEncoder&>(*input.encoder).poison = NAN;
-  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { evaluated(input, "tsne"); }).find(".png) is not finite"), std::string::npos);
 }
 
 TEST(TsneProtocol, OfFeaturesThatAreAllTheSameIsFinite) {

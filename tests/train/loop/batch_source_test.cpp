@@ -2,6 +2,7 @@
 #include "debias/loader/batch_source.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
@@ -19,6 +20,8 @@
 
 namespace debias {
 namespace batch_source_test {
+
+using testing::HasSubstr;
 
 constexpr int64_t kRows = 8, kBatches = 5;
 
@@ -123,8 +126,8 @@ TEST(BatchSource, AMethodThatSeesNoImagesTrains) {
   }
   ASSERT_EQ(losses.size(), 3u);
   EXPECT_LT(losses.back(), losses.front() - 0.05);
-  EXPECT_NE(file_text(result.folder + "/classes.json").find("\"a\""), std::string::npos);
-  EXPECT_NE(file_text(result.folder + "/train.log").find("s for points"), std::string::npos);
+  EXPECT_THAT(file_text(result.folder + "/classes.json"), HasSubstr("\"a\""));
+  EXPECT_THAT(file_text(result.folder + "/train.log"), HasSubstr("s for points"));
 }
 
 TEST(BatchSource, LabelsOutOfRangeAreRefusedBeforeTheFirstStep) {
@@ -133,8 +136,8 @@ TEST(BatchSource, LabelsOutOfRangeAreRefusedBeforeTheFirstStep) {
     TrainInput input = points_input(folder / "run");
     input.recipe.classifier = ClassifierOptions();
     input.dataset = std::make_shared<SampleList>(sample_list({{{0, 0}, 5}, {{label, 0}, 5}}));
-    const std::string message = data_error_of([&] { train(input); });
-    EXPECT_NE(message.find(fmt::format("label {} of sample 5 of data set 'listed' is outside 0..2", label)), std::string::npos) << message;
+    EXPECT_THAT(data_error_of([&] { train(input); }),
+                HasSubstr(fmt::format("label {} of sample 5 of data set 'listed' is outside 0..2", label)));
     EXPECT_FALSE(std::filesystem::exists(folder / "run"));
   }
 }
@@ -173,16 +176,14 @@ TEST(BatchSource, ThatMakesAllRowsIsRefusedWhereThereAreSeveralRanks) {
       return 0;
     });
   };
-  const std::string message = usage_error_of([&] { on_ranks(2, train_on); });
-  EXPECT_NE(message.find("cannot be split between processes; train in one process"), std::string::npos) << message;
+  EXPECT_THAT(usage_error_of([&] { on_ranks(2, train_on); }), HasSubstr("cannot be split between processes; train in one process"));
 }
 
 TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {
   TrainInput input = points_input("x");
   input.recipe.method = read_method(Config());
-  const std::string message = usage_error_of([&] { make_run_parts(input.recipe, input.dataset); });
-  EXPECT_NE(message.find("method 'simclr' is trained on images, and the samples of data set 'listed' are not"), std::string::npos)
-      << message;
+  EXPECT_THAT(usage_error_of([&] { make_run_parts(input.recipe, input.dataset); }),
+              HasSubstr("method 'simclr' is trained on images, and the samples of data set 'listed' are not"));
 }
 
 }  // namespace batch_source_test

@@ -16,6 +16,7 @@
 #include "debias/train/state/checkpoint.h"
 #include "tests/ranks/device_doubles.h"
 #include "tests/support/refusals.h"
+#include "tests/support/registry_names.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/rank_training.h"
 
@@ -147,39 +148,25 @@ TEST(RankTraining, SaysWhyTensorsOfDevicesGoByWayOfTheHost) {
 
 class EveryObjectiveOnRanks : public testing::TestWithParam<std::string> {};
 
-std::string bias_file(const TemporaryFolder& folder) {
-  std::vector<float> values(96 * 3);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.7f * static_cast<float>(i)) + 1.1f;
-  const std::string path = folder.path() + "/bias.npy";
-  write_npy(path, DType::kFloat32, {96, 3}, values.data());
-  return path;
-}
-
 TEST_P(EveryObjectiveOnRanks, IsThatOfOneProcessInParts) {
   const TemporaryFolder folder;
   Config root = parts_of(16, 1);
-  const auto& registry = objective_registry();
-  const auto entry = std::find_if(registry.begin(), registry.end(), [](const auto& one) { return one.name == GetParam(); });
-  root.assign("objective={name: " + entry->name + (entry->needs_bias_features ? ", bias_features: " + bias_file(folder) : "") + "}");
+  const ObjectiveEntry* entry = &find_entry(objective_registry(), GetParam(), "objective");
+  root.assign("objective={name: " + entry->name + (entry->needs_bias_features ? ", bias_features: " + write_bias_features(folder) : "") +
+              "}");
   if (entry->kind == InputKind::kLogits) root.assign("classifier={name: linear, gradient: flow}");
   expect_ranks_are_parts(root, 2);
 }
 
-std::vector<std::string> names_of_objectives() {
-  std::vector<std::string> names;
-  for (const auto& entry : objective_registry()) names.push_back(entry.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryObjectiveOnRanks, testing::ValuesIn(names_of_objectives()),
-                         [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, EveryObjectiveOnRanks, testing::ValuesIn(names_of(objective_registry())),
+                         [](const auto& test) { return test.param; });
 
 Config many_parts(const TemporaryFolder& folder) {
   Config root = parts_of(16, 3);
   root.assign(
       "objective=[{name: hard_negatives, beta: {schedule: linear, from: 2, to: 0.1}}, {name: fairkl, 'on': encoder, mode: mean, weight: "
       "{schedule: steps, values: {0: 0.5, 2: 0.25}}, bias_features: " +
-      bias_file(folder) + "}, {name: cross_entropy}]");
+      write_bias_features(folder) + "}, {name: cross_entropy}]");
   root.assign("classifier={name: linear, gradient: flow}");
   root.assign("views.noise=0.3");
   return root;

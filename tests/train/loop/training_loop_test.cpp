@@ -1,6 +1,4 @@
 // The loop by itself, on a training that is neither an encoder's nor an agent's: a number that grows.
-#include "debias/train/loop/training_loop.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +8,15 @@
 #include <limits>
 
 #include "debias/core/error.h"
+#include "debias/encoders/encoder.h"
+#include "debias/train/loop/epoch_line.h"
+#include "debias/train/loop/frozen_features.h"
 #include "debias/train/loop/training.h"
+#include "debias/train/loop/training_loop.h"
 #include "debias/train/named_tensor.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
 
 namespace debias {
@@ -176,6 +179,95 @@ TEST(TrainingLoop, WhatCannotBeBuiltLeavesNoFolder) {
     control.existing = existing;
     usage_error_of([&] { run_training(training, recipe_in(folder / "run"), {}, control); });
     EXPECT_FALSE(fs::exists(folder / "run"));
+  }
+}
+
+TEST(EpochLine, NumbersAreReadable) {
+  EXPECT_EQ(epoch_number(0), "0.0000");
+  EXPECT_EQ(epoch_number(0.70123), "0.7012");
+  EXPECT_EQ(epoch_number(-12.5), "-12.5000");
+  EXPECT_EQ(epoch_number(10000), "10000");
+  EXPECT_EQ(epoch_number(500000), "500000");
+  EXPECT_EQ(epoch_number(1234.56), "1234.6");
+  EXPECT_EQ(epoch_number(0.0001234), "0.0001234");
+  EXPECT_EQ(epoch_number(1.5e-7), "1.5e-07");
+  EXPECT_EQ(epoch_number(-30167920030440033878016.0), "-3.017e+22");
+}
+
+TEST(EpochLine, ShortOneBeginsWithTheLossThenWhatWasEvaluated) {
+  const EpochSummary summary{3, 80, {{"grad_norm", 1.5}, {"train_loss", 5.31234}, {"test.knn_acc1", 0.7}}, 3700};
+  EXPECT_EQ(short_epoch_line(summary), "epoch 3/80: train_loss 5.3123, test.knn_acc1 0.7000, grad_norm 1.5000, 1:01:40 left");
+  EXPECT_EQ(whole_epoch_line(summary), "epoch 3/80, grad_norm 1.5000, train_loss 5.3123, test.knn_acc1 0.7000, 1:01:40 left");
+  EXPECT_EQ(short_epoch_line({80, 80, {{"train_loss", 5}}, std::nullopt}), "epoch 80/80: train_loss 5.0000");
+  EXPECT_EQ(short_epoch_line({1, 2, {}, std::nullopt}), "epoch 1/2");
+}
+
+TEST(EpochLine, ShortOneFitsAHundredColumnsAndCountsTheRest) {
+  EpochSummary summary{12, 400, {{"train_loss", 5}}, 360000};
+  for (int i = 0; i < 40; ++i) {
+    summary.metrics.emplace_back("debiased_negatives.some_diagnostic_" + std::to_string(i), 1e9);
+    const std::string line = short_epoch_line(summary);
+    EXPECT_LE(line.size(), 100u) << line;
+    EXPECT_TRUE(line.ends_with(", 100:00:00 left")) << line;
+    EXPECT_TRUE(line.starts_with("epoch 12/400: train_loss 5.0000, ")) << line;
+  }
+  EXPECT_EQ(short_epoch_line(summary), "epoch 12/400: train_loss 5.0000, 40 more in metrics.csv, 100:00:00 left");
+}
+
+// Training behind a frozen encoder and fixed views, whose features are computed once.
+
+// A head and a classifier behind a frozen encoder; 96 images in batches of 20, the last one smaller.
+Config frozen(const std::string& output, const std::vector<std::string>& words = {}) {
+  const Config root =
+      changed(small_config(output),
+              {"encoder={name: resnet18, width: 8, freeze: all}", "views={steps: [{resize: {size: 16}}], count: 2}",
+               "objective={name: supcon}", "classifier={name: linear, gradient: flow}", "train.batch_size=20", "train.drop_last=false"});
+  return changed(root, words);
+}
+
+bool applies_to(const Config& root) {
+  const TrainInput input = input_for(root);
+  const Model model = make_model(input.recipe, 3);
+  return has_fixed_features(input.recipe, *input.dataset, *model.encoder, Ranks::alone());
+}
+
+// Heads and classifiers of two runs.
+void expect_close(const std::string& run, const std::string& other) {
+  const auto a = SafetensorsFile::open(run + "/checkpoints/last.safetensors"),
+             b = SafetensorsFile::open(other + "/checkpoints/last.safetensors");
+  ASSERT_EQ(a.tensors().size(), b.tensors().size());
+  for (const auto& entry : a.tensors()) {
+    if (!entry.name.starts_with("head.") && !entry.name.starts_with("classifier.")) continue;
+    if (entry.dtype != DType::kFloat32) continue;
+    std::vector<float> of_a((entry.end - entry.begin) / sizeof(float)), of_b(of_a.size());
+    a.read(entry, of_a.data());
+    b.read(*b.find(entry.name), of_b.data());
+    for (size_t i = 0; i < of_a.size(); ++i) ASSERT_NEAR(of_a[i], of_b[i], 2e-4) << entry.name << " " << i;
+  }
+}
+
+TEST(FrozenFeatures, TheWeightsAreThoseOfARunThatEncodesEveryVisit) {
+  const std::vector<std::vector<std::string>> settings = {{}, {"views.forward=joint", "train.drop_last=true"}, {"train.micro_batch=8"}};
+  for (const auto& setting : settings) {
+    const TemporaryFolder folder;
+    train(input_for(frozen(folder / "once", setting)));
+    EXPECT_THAT(file_text(folder / "once/train.log"), HasSubstr("the features of each image are computed once"));
+    std::vector<std::string> each_visit = setting;
+    each_visit.emplace_back("data.on_error=substitute");  // no image is unreadable
+    train(input_for(frozen(folder / "each", each_visit)));
+    EXPECT_EQ(metric_lines(folder / "once").size(), metric_lines(folder / "each").size());
+    expect_close(folder / "once", folder / "each");
+  }
+}
+
+TEST(FrozenFeatures, StoppedAndResumedGiveTheSameBytes) { expect_resumes(frozen(""), {7}); }
+
+TEST(FrozenFeatures, ApplyWhereEveryVisitIsTheSame) {
+  EXPECT_TRUE(applies_to(frozen("run")));
+  for (const char* word : {"encoder={name: resnet18, width: 8, freeze: 3}", "encoder={name: resnet18, width: 8, freeze_epochs: 2}",
+                           "views={preset: sim32, count: 2, random_resized_crop: {size: 16}}", "views.noise=0.1",
+                           "data.on_error=substitute", "method={name: moco}"}) {
+    EXPECT_FALSE(applies_to(frozen("run", {word}))) << word;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/methods/model.h"
 #include "debias/train/methods/simclr.h"
+#include "tests/support/registry_names.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
@@ -18,26 +19,15 @@
 namespace debias {
 namespace objectives_test {
 
-std::string bias_features(const TemporaryFolder& folder) {  // of the 96 glyphs
-  std::vector<float> values(96 * 3);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.7f * static_cast<float>(i)) + 1.1f;
-  const std::string path = folder.path() + "/bias.npy";
-  write_npy(path, DType::kFloat32, {96, 3}, values.data());
-  return path;
-}
-
 class EveryObjective : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryObjective, TrainsAndLeavesItsDiagnostics) {
   const TemporaryFolder folder;
-  const ObjectiveEntry* entry = nullptr;
-  for (const auto& candidate : objective_registry()) {
-    if (candidate.name == GetParam()) entry = &candidate;
-  }
-  ASSERT_NE(entry, nullptr);
-  Config root = changed(small_config(folder.path() + "/run"),
-                        {"train.epochs=1", "objective={name: " + entry->name +
-                                               (entry->needs_bias_features ? ", bias_features: " + bias_features(folder) : "") + "}"});
+  const ObjectiveEntry* entry = &find_entry(objective_registry(), GetParam(), "objective");
+  Config root =
+      changed(small_config(folder.path() + "/run"),
+              {"train.epochs=1", "objective={name: " + entry->name +
+                                     (entry->needs_bias_features ? ", bias_features: " + write_bias_features(folder) : "") + "}"});
   if (entry->kind == InputKind::kLogits) root.assign("classifier={name: linear, gradient: flow}");
   train(input_for(root));
 
@@ -71,14 +61,8 @@ TEST_P(EveryObjective, TrainsAndLeavesItsDiagnostics) {
   }
 }
 
-std::vector<std::string> objective_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : objective_registry()) names.push_back(entry.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryObjective, ::testing::ValuesIn(objective_names()),
-                         [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, EveryObjective, testing::ValuesIn(names_of(objective_registry())),
+                         [](const auto& test) { return test.param; });
 
 // Two terms, one with features of the bias, values on schedules, a probe: all that a checkpoint has to bring back.
 Config two_terms(const TemporaryFolder& folder, const std::string& classifier) {
@@ -86,20 +70,14 @@ Config two_terms(const TemporaryFolder& folder, const std::string& classifier) {
       small_config(folder.path() + "/whole"),
       {"objective=[{name: hard_negatives, beta: {schedule: linear, from: 2, to: 0.1}}, {name: fairkl, 'on': encoder, mode: mean, weight: "
        "{schedule: steps, values: {0: 0.5, 2: 0.25}}, bias_features: " +
-           bias_features(folder) + "}]",
+           write_bias_features(folder) + "}]",
        "classifier=" + classifier, "train.log_every=1"});
 }
 
 TEST(Terms, StoppedAndResumedWithClassifierAndSchedulesGivesTheSameBytes) {
   for (const char* classifier : {"linear", "{name: linear, gradient: flow}"}) {
     const TemporaryFolder folder;
-    const Config root = two_terms(folder, classifier);
-    train(input_for(root));
-    for (const int64_t steps : {4, 6, 9}) {  // 6 steps an epoch
-      const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
-      train_in_two(root, path, steps);
-      expect_same_run(folder.path() + "/whole", path);
-    }
+    expect_resumes(folder, two_terms(folder, classifier), {4, 6, 9});  // 6 steps an epoch
     std::set<std::string> names;
     for (const auto& [name, bytes] : tensors_of(folder.path() + "/whole/checkpoints/last.safetensors")) names.insert(name);
     EXPECT_TRUE(names.contains("classifier.weight") && names.contains("classifier.bias"));

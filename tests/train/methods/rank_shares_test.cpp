@@ -136,11 +136,9 @@ double farthest(const std::string& a, const std::string& b) {
 
 // One step of gradient descent on a batch of 16: Adam makes steps of full size of gradients that are rounding errors.
 Config one_step(const std::vector<std::string>& words) {
-  Config root = batches_of(16, 1);
-  for (const char* word : {"data.train.train_count=16", "optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "train.log_every=1"})
-    root.assign(word);
-  for (const auto& word : words) root.assign(word);
-  return root;
+  const Config root = changed(
+      batches_of(16, 1), {"data.train.train_count=16", "optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "train.log_every=1"});
+  return changed(root, words);
 }
 
 void expect_one_process(int64_t W, const std::vector<std::string>& words) {

@@ -1,12 +1,18 @@
-#include "debias/train/methods/sampling.h"
-
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <fstream>
 #include <map>
 
+#include "debias/core/error.h"
+#include "debias/core/npy.h"
 #include "debias/train/loop/run_parts.h"
+#include "debias/train/methods/bias_data.h"
+#include "debias/train/methods/sampling.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/sample_list.h"
@@ -15,6 +21,8 @@
 
 namespace debias {
 namespace sampling_test {
+
+using testing::HasSubstr;
 
 Recipe recipe_with(const std::string& sampler, int64_t batch_size = 16) {
   return read_recipe(changed(small_config("x"), {"sampler=" + sampler, fmt::format("train.batch_size={}", batch_size)}));
@@ -80,21 +88,19 @@ TEST(Sampling, WhatCannotBeDrawnByIsRefused) {
     return [&samples, sampler] { make_sampler(recipe_with(sampler), samples); };
   };
   for (const std::string name : {"weighted", "balanced"}) {
-    EXPECT_NE(usage_error_of(with(name, unlabelled)).find("needs labels, data set 'listed' (split train) has none"), std::string::npos);
-    EXPECT_NE(usage_error_of(with(name, unbiased)).find("needs bias labels, data set 'listed' (split train) has none; write by: class"),
-              std::string::npos);
+    EXPECT_THAT(usage_error_of(with(name, unlabelled)), HasSubstr("needs labels, data set 'listed' (split train) has none"));
+    EXPECT_THAT(usage_error_of(with(name, unbiased)),
+                HasSubstr("needs bias labels, data set 'listed' (split train) has none; write by: class"));
     EXPECT_NO_THROW(with("{name: " + name + ", by: class}", unbiased)());
-    const std::string some = data_error_of(with(name, partly));
-    EXPECT_NE(some.find("3 of 7 samples of data set 'listed' (split train) have no label or no bias label, the first is 'row 4'"),
-              std::string::npos)
-        << some;
-    EXPECT_NE(data_error_of(with("{name: " + name + ", by: class}", partly)).find("1 of 7 samples"), std::string::npos);
+    EXPECT_THAT(data_error_of(with(name, partly)),
+                HasSubstr("3 of 7 samples of data set 'listed' (split train) have no label or no bias label, the first is 'row 4'"));
+    EXPECT_THAT(data_error_of(with("{name: " + name + ", by: class}", partly)), HasSubstr("1 of 7 samples"));
   }
-  EXPECT_NE(usage_error_of(with("wieghted", biased())).find("did you mean 'weighted'"), std::string::npos);
-  EXPECT_NE(usage_error_of(with("{name: shuffled, oversample_conflicting: 3}", biased())).find("unknown option"), std::string::npos);
-  EXPECT_NE(usage_error_of(with("{name: weighted, oversample_conflicting: 0.5}", biased())).find(">= 1"), std::string::npos);
-  EXPECT_NE(usage_error_of(with("{name: weighted, by: class, oversample_conflicting: 3}", biased())).find("by: class; leave one out"),
-            std::string::npos);
+  EXPECT_THAT(usage_error_of(with("wieghted", biased())), HasSubstr("did you mean 'weighted'"));
+  EXPECT_THAT(usage_error_of(with("{name: shuffled, oversample_conflicting: 3}", biased())), HasSubstr("unknown option"));
+  EXPECT_THAT(usage_error_of(with("{name: weighted, oversample_conflicting: 0.5}", biased())), HasSubstr(">= 1"));
+  EXPECT_THAT(usage_error_of(with("{name: weighted, by: class, oversample_conflicting: 3}", biased())),
+              HasSubstr("by: class; leave one out"));
 }
 
 TEST(Sampling, GroupsWithoutASampleAreNamed) {
@@ -136,17 +142,61 @@ TEST(Sampling, ThePriorOfTheLabelGivenTheBiasIsThatOfTheDraws) {
 }
 
 TEST(Sampling, ARunGoesOnByteForByteAndItsRecipeSaysHowItDrew) {
-  const TemporaryFolder folder;
   for (const char* sampler : {"{name: weighted, oversample_conflicting: 3}", "{name: balanced, by: class}"}) {
-    Config root = changed(small_config(folder.path() + "/whole"), {"data.train.correlation=0.75", std::string("sampler=") + sampler});
-    train(input_for(root));
-    const Config resolved = read_yaml_file(folder.path() + "/whole/config.yaml");
+    const TemporaryFolder folder;
+    expect_resumes(folder, changed(small_config(""), {"data.train.correlation=0.75", std::string("sampler=") + sampler}), {8});
+    const Config resolved = read_yaml_file(folder / "whole/config.yaml");
     EXPECT_EQ(resolved.find("sampler")->find("name")->text(), parse_yaml(sampler, "s").find("name")->text());
     EXPECT_EQ(resolve_recipe(read_recipe(resolved), *read_recipe(resolved).train_data.make_images()).to_yaml(), resolved.to_yaml());
-    train_in_two(root, folder.path() + "/two", 8);
-    expect_same_run(folder.path() + "/whole", folder.path() + "/two");
-    for (const char* run : {"/whole", "/two"}) std::filesystem::remove_all(folder.path() + run);
   }
+}
+
+TEST(BiasData, ThePriorIsADistributionOfLabelsForEachBiasValue) {
+  const SampleList data({{0, 0}, {0, 0}, {1, 0}, {2, 0}, {1, 1}, {-1, 1}, {1, -1}});
+  EXPECT_TRUE(at::allclose(label_given_bias(data), at::tensor({0.5, 0.0, 0.25, 1.0, 0.25, 0.0}, at::kDouble).view({3, 2})));
+  EXPECT_EQ(label_given_bias(SampleList({{0, 0}})).select(1, 1).sum().item<double>(), 0);  // no sample of that bias label
+  const at::Tensor drawn = label_given_bias(SampleList({{0, 0}, {0, 0}, {1, 0}, {1, 1}}), {0.25, 0.25, 1.5, 0.125});
+  EXPECT_TRUE(at::allclose(drawn, at::tensor({0.25, 0.0, 0.75, 1.0, 0.0, 0.0}, at::kDouble).view({3, 2})));
+  EXPECT_THROW(label_given_bias(SampleList({{0, 2}})), Error);
+}
+
+class BiasFeatures : public ::testing::Test {
+ protected:
+  std::string write(const std::vector<int64_t>& shape, std::vector<float> values) {
+    const std::string path = folder_.path() + "/g.npy";
+    write_npy(path, DType::kFloat32, shape, values.data());
+    return path;
+  }
+  std::string refusal(const std::string& path) {
+    const std::string message = data_error_of([&] { read_bias_features(path, data_); });
+    EXPECT_EQ(message.find(path), 0u) << message;
+    return message;
+  }
+  void SetUp() override { data_.number_from(10); }
+
+  TemporaryFolder folder_;
+  SampleList data_{{{0, 0}, {1, 1}}};  // ids 10 and 11
+};
+
+TEST_F(BiasFeatures, AreRowsBySampleId) {
+  std::vector<float> values(24);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const at::Tensor features = read_bias_features(write({12, 2}, values), data_);
+  EXPECT_EQ(features[11][1].item<float>(), 23);
+  EXPECT_EQ(features.size(0), 12);
+}
+
+TEST_F(BiasFeatures, ThatDoNotFitAreRefusedByPath) {
+  EXPECT_THAT(refusal(write({11, 2}, std::vector<float>(22))),
+              HasSubstr("a row for each sample id up to 11 of data set 'listed', found (11, 2)"));
+  EXPECT_THAT(refusal(write({24}, std::vector<float>(24))), HasSubstr("found (24)"));
+  std::vector<float> values(24);
+  values[6] = NAN;
+  EXPECT_THAT(refusal(write({12, 2}, values)), HasSubstr("row 3 is not finite (1 such rows)"));
+  const std::string path = folder_.path() + "/i.npy";
+  const std::vector<int64_t> integers(12);
+  write_npy(path, DType::kInt64, {12, 1}, integers.data());
+  EXPECT_THAT(refusal(path), HasSubstr("must be float32 or float64"));
 }
 
 }  // namespace sampling_test

@@ -81,10 +81,10 @@ TEST_F(LinkedSamplesTest, ALinkedPairIsNoNegative) {
   MethodWithBatch by_labels(changed(plain_root, {"objective={name: infonce, drop_false_negatives: true}"}));
   by_labels.batch.indices = by_labels.batch.ids = indices;
   by_labels.batch.labels = {7, 7, 8, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-  const double expected = by_labels.parts.method->run(by_labels.batch, 1).loss;
-  const double found = linked.parts.method->run(linked.batch, 1).loss;
+  const double expected = by_labels.run().loss;
+  const double found = linked.run().loss;
   EXPECT_NEAR(found, expected, 1e-6);
-  EXPECT_LT(found, plain.parts.method->run(plain.batch, 1).loss - 1e-3);
+  EXPECT_LT(found, plain.run().loss - 1e-3);
 }
 
 TEST_F(LinkedSamplesTest, ThePositiveRelationShowsAnImageOfTheGroupAsSecondView) {

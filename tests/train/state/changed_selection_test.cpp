@@ -1,9 +1,11 @@
 // What `best` is chosen by may change when a run goes on.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
 #include "debias/train/state/checkpoint.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
@@ -18,17 +20,11 @@ class TwoMetrics : public TrainObserver {  // one falls, one rises
   }
 };
 
-class Warnings : public Log {
- public:
-  void warn(const std::string& line) override { text += line + "\n"; }
-  std::string text;
-};
-
 // The best epoch of three, of a run that was stopped in the second and goes on with another `select`.
 int64_t best_epoch(const std::string& path, const std::string& select, std::string* warnings) {
   std::atomic<int> flag{0};
   StopAfter stop(flag, 8);
-  Warnings log;
+  KeptLog log;
   for (const std::string& by : {std::string("valid.falls"), select}) {
     TrainInput input = input_for(small_config(path));
     input.recipe.evaluate.select = by;
@@ -52,7 +48,7 @@ TEST(ChangedSelection, BestIsChosenAnewAndTheLogSaysSo) {
   const TemporaryFolder folder;
   std::string warnings;
   EXPECT_EQ(best_epoch(folder / "changed", "valid.rises", &warnings), 3);
-  EXPECT_NE(warnings.find("the criterion of `best` has changed"), std::string::npos) << warnings;
+  EXPECT_THAT(warnings, testing::HasSubstr("the criterion of `best` has changed"));
   EXPECT_EQ(best_epoch(folder / "kept", "valid.falls", &warnings), 1);
   EXPECT_EQ(warnings, "");
 }

@@ -1,5 +1,6 @@
 #include "debias/train/state/metric_files.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,11 +8,14 @@
 
 #include "debias/core/error.h"
 #include "tests/support/file_text.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace metric_files_test {
+
+using testing::HasSubstr;
 
 TEST(MetricFiles, TheTableIsTheUnionOfEpochLines) {
   EXPECT_EQ(epoch_table_csv("{\"epoch\":1,\"step\":2,\"loss\":9}\n{\"epoch\":1,\"train_loss\":0.5}\n"
@@ -51,16 +55,12 @@ TEST(MetricFiles, AFileOtherThanTheCheckpointKnowsIsRefused) {
   std::string text = file_text(folder.path() + "/metrics.jsonl");
   text[text.find('5')] = '6';
   std::ofstream(folder.path() + "/metrics.jsonl") << text;
-  const std::string message = data_error_of([&] { MetricFiles(folder.path(), kept, Log::silent()); });
-  EXPECT_NE(message.find("are not those recorded in the checkpoint"), std::string::npos) << message;
+  EXPECT_THAT(data_error_of([&] { MetricFiles(folder.path(), kept, Log::silent()); }),
+              HasSubstr("are not those recorded in the checkpoint"));
 }
 
 TEST(MetricFiles, AFileCutOrRemovedDuringTheRunIsNoticedAndWrittenAnew) {
-  class Warnings : public Log {
-   public:
-    void warn(const std::string& line) override { lines.push_back(line); }
-    std::vector<std::string> lines;
-  } log;
+  KeptLog log;
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/metrics.jsonl";
   MetricFiles files(folder.path(), {}, log);
@@ -71,7 +71,7 @@ TEST(MetricFiles, AFileCutOrRemovedDuringTheRunIsNoticedAndWrittenAnew) {
     if (epoch == 2) std::filesystem::remove(path);
   }
   EXPECT_EQ(file_text(path), "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n");
-  EXPECT_EQ(log.lines.size(), 2u);
+  EXPECT_EQ(log.warnings.size(), 2u);
 }
 
 TEST(MetricFiles, AFileShorterThanTheCheckpointKnowsIsRefused) {
@@ -85,8 +85,7 @@ TEST(MetricFiles, EditedLinesOfARunWhoseCheckpointHasNoHashAreRefused) {
     const std::string text = "{\"epoch\":1}\n" + line + "\n";
     std::ofstream(folder.path() + "/metrics.jsonl") << text;
     const MetricMark mark{static_cast<int64_t>(text.size()), ""};
-    const std::string message = data_error_of([&] { MetricFiles(folder.path(), mark, Log::silent()); });
-    EXPECT_NE(message.find("line 2 of metrics.jsonl"), std::string::npos) << line << ": " << message;
+    EXPECT_THAT(data_error_of([&] { MetricFiles(folder.path(), mark, Log::silent()); }), HasSubstr("line 2 of metrics.jsonl")) << line;
   }
 }
 
@@ -117,8 +116,8 @@ TEST(TensorBoard, RecordsAreFramedAndWhole) {
     at += 16 + length;
   }
   ASSERT_EQ(records.size(), 2u);
-  EXPECT_NE(records[0].find("brain.Event:2"), std::string::npos);
-  EXPECT_NE(records[1].find("loss"), std::string::npos);
+  EXPECT_THAT(records[0], HasSubstr("brain.Event:2"));
+  EXPECT_THAT(records[1], HasSubstr("loss"));
 }
 
 }  // namespace metric_files_test

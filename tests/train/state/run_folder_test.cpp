@@ -1,11 +1,23 @@
-#include "debias/train/state/run_folder.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
+#include <barrier>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
 
+#include "debias/core/error.h"
 #include "debias/core/recipe_keys.h"
+#include "debias/train/state/run_folder.h"
+#include "debias/train/state/run_lock.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
@@ -13,6 +25,7 @@ namespace debias {
 namespace run_folder_test {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 std::string refusal(const std::string& path, ExistingFolder existing, const Config& config, const std::vector<std::string>& roots = {}) {
   return usage_error_of([&] { RunFolder::open(path, existing, config, roots, Log::silent()); });
@@ -33,7 +46,7 @@ TEST(RunFolder, AnExistingOneIsRefusedUnlessAskedFor) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";
   { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
-  EXPECT_NE(refusal(path, ExistingFolder::kRefuse, kConfig).find("--resume"), std::string::npos);
+  EXPECT_THAT(refusal(path, ExistingFolder::kRefuse, kConfig), HasSubstr("--resume"));
   EXPECT_TRUE(RunFolder::open(path, ExistingFolder::kResume, kConfig, {}, Log::silent()).resumed());
   std::ofstream(path + "/metrics.jsonl") << "old";
   std::ofstream(path + "/report.html") << "of the run before";
@@ -49,7 +62,7 @@ TEST(RunFolder, AnExistingOneIsRefusedUnlessAskedFor) {
 TEST(RunFolder, AFolderThatIsNoRunIsNeverOverwritten) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/thesis.txt") << "years of work";
-  EXPECT_NE(refusal(folder.path(), ExistingFolder::kOverwrite, kConfig).find("not a run folder"), std::string::npos);
+  EXPECT_THAT(refusal(folder.path(), ExistingFolder::kOverwrite, kConfig), HasSubstr("not a run folder"));
   EXPECT_TRUE(fs::exists(folder.path() + "/thesis.txt"));
   EXPECT_EQ(folder.entries(), 1u) << "not even a lock";
 }
@@ -73,8 +86,8 @@ TEST(RunFolder, ResumingWithAnotherRecipeNamesTheKey) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";
   { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
-  EXPECT_NE(refusal(path, ExistingFolder::kResume, parse_yaml("{seed: 1, train: {epochs: 3, workers: 1}}", "x")).find("'train.epochs'"),
-            std::string::npos);
+  EXPECT_THAT(refusal(path, ExistingFolder::kResume, parse_yaml("{seed: 1, train: {epochs: 3, workers: 1}}", "x")),
+              HasSubstr("'train.epochs'"));
   EXPECT_NO_THROW(
       RunFolder::open(path, ExistingFolder::kResume, parse_yaml("{seed: 1, train: {epochs: 2, workers: 8}}", "x"), {}, Log::silent()));
 }
@@ -89,7 +102,7 @@ TEST(RunFolder, WhatDoesNotTrainMayDifferAndIsPutIntoConfigYamlUnderTheLock) {
   EXPECT_EQ(read_yaml_file(path + "/config.yaml"), kConfig);
   run.put_in_force(changed);
   EXPECT_EQ(read_yaml_file(path + "/config.yaml"), changed);
-  EXPECT_NE(refusal(path, ExistingFolder::kResume, changed).find("in use"), std::string::npos);
+  EXPECT_THAT(refusal(path, ExistingFolder::kResume, changed), HasSubstr("in use"));
 }
 
 TEST(RunFolder, ChangesAreReportedKeyByKeyAndByWhatTheyChange) {
@@ -133,7 +146,7 @@ TEST(RunFolder, AnEmptiedConfigIsRefusedWithWhatToDo) {
   const std::string path = folder.path() + "/run";
   { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
   std::ofstream(path + "/config.yaml").close();
-  EXPECT_NE(refusal(path, ExistingFolder::kResume, kConfig).find("debias checkpoint show"), std::string::npos);
+  EXPECT_THAT(refusal(path, ExistingFolder::kResume, kConfig), HasSubstr("debias checkpoint show"));
 }
 
 TEST(RunFolder, TemporariesOfEarlierProcessesAreRemovedAtStart) {
@@ -151,20 +164,126 @@ TEST(RunFolder, TemporariesOfEarlierProcessesAreRemovedAtStart) {
   EXPECT_TRUE(fs::exists(other));
 }
 
-TEST(RunFolder, NothingIsWrittenInsideADataFolder) {
-  const TemporaryFolder folder;
-  EXPECT_NE(refusal(folder.path() + "/mnist/run", ExistingFolder::kRefuse, kConfig, {folder.path() + "/mnist"}).find("data folder"),
-            std::string::npos);
-  EXPECT_FALSE(fs::exists(folder.path() + "/mnist"));
-  EXPECT_NO_THROW(
-      RunFolder::open(folder.path() + "/mnist-run", ExistingFolder::kRefuse, kConfig, {folder.path() + "/mnist"}, Log::silent()));
+// One training process a run folder.
+
+constexpr int kStarts = 3;
+
+const Config kRecipe = parse_yaml("{seed: 1, train: {epochs: 2}}", "x");
+
+struct Outcome {
+  int trained = 0;
+  std::vector<std::string> refusals;
+};
+
+// Three starts at one moment; who has the folder keeps it until all have tried.
+Outcome start_together(const std::string& path, ExistingFolder existing) {
+  Outcome outcome;
+  std::mutex mutex;
+  std::barrier at_once(kStarts), all_tried(kStarts);
+  const auto start = [&] {
+    std::optional<RunFolder> run;
+    std::string refusal;
+    at_once.arrive_and_wait();
+    try {
+      run.emplace(RunFolder::open(path, existing, kRecipe, {}, Log::silent()));
+    } catch (const Error& error) {
+      refusal = error.kind() == ErrorKind::kUsage ? error.what() : fmt::format("not a usage error: {}", error.what());
+    }
+    all_tried.arrive_and_wait();
+    const std::lock_guard lock(mutex);
+    if (run) {
+      ++outcome.trained;
+    } else {
+      outcome.refusals.push_back(refusal);
+    }
+  };
+  std::vector<std::thread> starts;
+  for (int i = 0; i < kStarts; ++i) starts.emplace_back(start);
+  for (auto& each : starts) each.join();
+  return outcome;
 }
 
-TEST(RunFolder, OneTrainingAtATime) {
+TEST(RunLock, OfThreeStartsAtOnceExactlyOneTrainsInEachOf200Rounds) {
   const TemporaryFolder folder;
-  const std::string path = folder.path() + "/run";
-  const RunFolder first = RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent());
-  EXPECT_NE(refusal(path, ExistingFolder::kResume, kConfig).find("in use"), std::string::npos);
+  int misses = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::string path = folder / fmt::format("run{}", round / 4);
+    const ExistingFolder existing = round % 4 == 0   ? ExistingFolder::kRefuse
+                                    : round % 2 == 1 ? ExistingFolder::kOverwrite
+                                                     : ExistingFolder::kResume;
+    const Outcome outcome = start_together(path, existing);
+    misses += outcome.trained != 1;
+    for (const auto& refusal : outcome.refusals) EXPECT_THAT(refusal, HasSubstr("is in use by another training process")) << round;
+    ASSERT_EQ(read_yaml_file(path + "/config.yaml"), kRecipe);
+  }
+  EXPECT_EQ(misses, 0);
+}
+
+RunLock::Flock failing(int reason) {
+  return [reason](int, int) {
+    errno = reason;
+    return -1;
+  };
+}
+
+TEST(RunLock, GoesOnWhereTheFileSystemHasNoLocksAndSaysSoOnce) {
+  const TemporaryFolder folder;
+  for (const int reason : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    KeptLog log;
+    const RunLock lock = RunLock::take(folder.path(), log, failing(reason));
+    EXPECT_THAT(log.warnings, testing::ElementsAre(HasSubstr("has no locks")));
+  }
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { RunLock::take(folder.path(), Log::silent(), failing(EIO)); }), HasSubstr("locking"));
+}
+
+TEST(RunLock, IsHeldFromAnEndOfTheRunToTheOtherOnOneAndTheSameFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  const auto file_number = [&] {
+    struct stat about {};
+    EXPECT_EQ(stat((path + "/.lock").c_str(), &about), 0);
+    return about.st_ino;
+  };
+  { RunFolder::open(path, ExistingFolder::kRefuse, kRecipe, {}, Log::silent()); }
+  const auto first = file_number();
+  { RunFolder::open(path, ExistingFolder::kOverwrite, kRecipe, {}, Log::silent()); }
+  RunFolder run = RunFolder::open(path, ExistingFolder::kResume, kRecipe, {}, Log::silent());
+  run.put_in_force(parse_yaml("{seed: 1, train: {epochs: 2, workers: 3}}", "x"));
+  EXPECT_EQ(file_number(), first);
+  const RunFolder moved = std::move(run);
+  EXPECT_THAT(usage_error_of([&] { RunLock::take(path, Log::silent()); }), HasSubstr("in use"));
+}
+
+TEST(RunLock, OfAFileThatWasRemovedMeanwhileIsTakenAgain) {
+  const TemporaryFolder folder;
+  int calls = 0;
+  const RunLock lock = RunLock::take(folder.path(), Log::silent(), [&](int descriptor, int operation) {
+    if (++calls == 1) fs::remove(folder / ".lock");
+    return flock(descriptor, operation);
+  });
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(usage_error_of([&] { RunLock::take(folder.path(), Log::silent()); }), HasSubstr("in use"));
+}
+
+TEST(RunLock, IsWaitedForUntilItIsGivenBackAndNotLonger) {
+  using std::chrono::milliseconds;
+  const TemporaryFolder folder;
+  EXPECT_TRUE(wait_until_unlocked(folder / "absent", milliseconds(0)));
+  std::optional<RunLock> held = RunLock::take(folder.path(), Log::silent());
+  EXPECT_FALSE(wait_until_unlocked(folder.path(), milliseconds(50)));
+  std::thread end([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    held.reset();
+  });
+  EXPECT_TRUE(wait_until_unlocked(folder.path(), std::chrono::minutes(1)));
+  end.join();
+  EXPECT_NO_THROW(RunLock::take(folder.path(), Log::silent()));
+}
+
+TEST(RunLock, AStartThatWasKilledBeforeItHadARecipeLeavesAFolderToStartIn) {
+  const TemporaryFolder folder;
+  { RunLock::take(folder.path(), Log::silent()); }
+  EXPECT_FALSE(RunFolder::open(folder.path(), ExistingFolder::kRefuse, kRecipe, {}, Log::silent()).resumed());
 }
 
 }  // namespace run_folder_test

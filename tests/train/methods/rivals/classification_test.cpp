@@ -1,6 +1,4 @@
 // What the methods of supervised classification share: losses by sample, and a classifier beside the evaluated one.
-#include "debias/train/methods/rivals/classification.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +6,9 @@
 
 #include "debias/encoders/state.h"
 #include "debias/losses/logits.h"
+#include "tests/data/fixture_files.h"
 #include "tests/support/finite_differences.h"
-#include "tests/support/refusals.h"
-#include "tests/train/methods/rivals/biased_recipe.h"
-#include "tests/train/training.h"
+#include "tests/train/methods/rivals/classifiers.h"
 
 namespace debias {
 namespace classification_test {
@@ -91,6 +88,107 @@ TEST(SideClassifier, NamesItsTensorsAndClassifiesEveryView) {
   const at::Tensor features = network.features(at::ones({2, 4, 3, 16, 16}), ForwardOptions{});
   EXPECT_EQ(features.sizes(), at::IntArrayRef({4, 2, network.encoder()->feature_dim()}));
   EXPECT_EQ(network.logits(features).sizes(), at::IntArrayRef({8, 5}));
+}
+
+// What methods that read bias labels say where there are none.
+
+Config without_bias_labels(const TemporaryFolder& folder, const std::string& method) {
+  fixture::write_mnist(folder / "mnist", 60, 30);
+  return changed(glyph_classifier("x", method),
+                 {"data.train={name: mnist, root: " + folder / "mnist" + "}", "views={steps: [], count: 1}"});
+}
+
+TEST(BiasLabels, AreAskedForInOneLineThatNamesMethodsWithoutThem) {
+  for (const char* method : {"group_dro", "rubi", "learned_mixin", "lnl"}) {
+    const TemporaryFolder folder;
+    expect_refused(without_bias_labels(folder, method),
+                   fmt::format("method '{}' needs bias labels, data set 'mnist' has none; use lff, jtt, dfa, rebias or hex", method));
+  }
+}
+
+TEST(BiasLabels, AreNotNeededBesideABiasedNetwork) {
+  for (const char* method : {"{name: rubi, bias: network}", "{name: learned_mixin, bias: network, pretrain: 1}",
+                             "{name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}"}) {
+    const TemporaryFolder folder;
+    EXPECT_GT(MethodWithBatch(without_bias_labels(folder, method)).run().loss, 0) << method;
+  }
+}
+
+// Stopped in either half of their steps, or in either stage: 18 steps of the first, 12 of the others.
+TEST(ClassifyingMethods, ResumeByteForByte) {
+  for (const char* method : {"lff", "dfa", "hex", "{name: jtt, identification_epochs: 1}"})
+    expect_resumes(biased_config("x", method), {4, 13});
+  for (const char* method :
+       {"{name: group_dro, step_size: 0.5}", "{name: lnl, entropy_weight: 0.5, hidden: 6}", "{name: rubi, branch_weight: 0.5}",
+        "{name: rubi, bias: network, bias_encoder: {name: simple_convnet, kernel: 1}}", "{name: learned_mixin, entropy: 0.3}",
+        "{name: learned_mixin, bias: network, pretrain: 1, bias_encoder: {name: simple_convnet, kernel: 1}}",
+        "{name: rebias, radius: 1, bias_encoder: {name: simple_convnet, kernel: 1}}",
+        "{name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}"}) {
+    SCOPED_TRACE(method);
+    expect_resumes(changed(glyph_classifier("x", method), {"train.epochs=2"}), {8});
+  }
+}
+
+struct Refusal {
+  const char *method, *change, *part;  // of the refusal
+};
+
+TEST(ClassifyingMethods, RefuseInOneLineWhatTheyCannotUse) {
+  const std::vector<Refusal> of_biased = {
+      {"lff", "objective=generalized_cross_entropy", "takes no objective 'generalized_cross_entropy'"},
+      {"lff", "objective=[cross_entropy, cross_entropy]", "found it 2 times"},
+      {"lff", "objective=[{name: fairkl, mode: mean, 'on': encoder}]", "found it 0 times"},
+      {"lff", "views.count=2", "works on 1 view, views.count is 2"},
+      {"lff", "train.micro_batch=8", "takes no train.micro_batch"},
+      {"{name: lff, q: 0}", "", "q"},
+      {"{name: lff, momentum: 1}", "", "momentum"},
+      {"{name: lff, bias_encoder: resnet19}", "", "unknown encoder 'resnet19'"},
+      {"{name: lff, bias_encoder: {name: resnet18, widht: 8}}", "", "unknown option 'widht'"},
+      {"{name: lff, bias_encoder: {name: resnet18, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5]}}", "", "leave its mean and std out"},
+      {"{name: lff, bias_encoder: vit_small}", "", "bias encoder 'vit_small': the views have 16x16 pixels and it takes 224x224"},
+      {"{name: dfa, swap_after: 2}", "", "swap_after"},
+      {"dfa", "encoder.layer_decay=0.5", "leave encoder.layer_decay out"},
+      {"dfa", "objective=supcon", "takes no objective 'supcon'"},
+      {"hex", "train.batch_size=8", "projects 10 directions out of each batch"},
+      {"hex", "train.drop_last=false", "drop_last: true"},
+      {"{name: hex, column: 0}", "", "compare a pixel with itself"},
+      {"{name: hex, texture_side: 2, column: 3}", "", "lower the offset"},
+      {"{name: jtt, identification_epochs: 3}", "", "identification_epochs 3 leaves none of the 3 epochs"},
+      {"{name: jtt, upweight: 0.5}", "", "upweight"},
+      {"jtt", "objective=[cross_entropy, {name: fairkl, mode: mean, 'on': encoder}]", "takes no objective 'fairkl'"},
+      {"jtt", "views.count=2", "method 'jtt' works on 1 view"}};
+  const std::vector<Refusal> of_glyphs = {
+      {"{name: group_dro, step_size: 0}", "", "step_size"},
+      {"{name: group_dro, stepsize: 1}", "", "did you mean 'step_size'"},
+      {"group_dro", "objective=supcon", "takes no objective 'supcon'"},
+      {"{name: lnl, hidden: -1}", "", "hidden"},
+      {"{name: lnl, reversal: -1}", "", "reversal"},
+      {"{name: rubi, bias_encoder: bagnet18}", "", "write bias: network"},
+      {"{name: rubi, bias: pixels}", "", "bias"},
+      {"{name: rubi, bias: network, bias_encoder: bag18}", "", "bag18"},
+      {"{name: rubi, bias: network, bias_encoder: vit_small}", "", "end the views' steps with that size"},
+      {"{name: learned_mixin, bias: network, pretrain: 3}", "", "trains the biased network alone for 3 epochs, and train.epochs is 3"},
+      {"{name: learned_mixin, bias_encoder: bagnet18}", "", "write bias: network"},
+      {"{name: learned_mixin, entropy: -1}", "", "entropy"},
+      {"{name: learned_mixin, pretrain: 2}", "", "write bias: network"},
+      {"{name: learned_mixin, bias: network, pretrain: 1}", "encoder.freeze_epochs=1", "trains another network in the first epochs"},
+      {"{name: jtt, identification_epochs: 1}", "encoder.freeze_epochs=1", "method 'jtt' trains another network in the first epochs"},
+      {"{name: lff, bias_encoder: {name: resnet18, freeze_epochs: 2}}", "", "only to the evaluated encoder"},
+      {"rebias", "", "write bias_encoder: bagnet18"},
+      {"{name: rebias, bias_encoder: vit_small}", "", "end the views' steps with that size"},
+      {"{name: rebias, radius: 0, bias_encoder: bagnet18}", "", "radius"},
+      {"{name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}", "train.batch_size=3", "at least 4 images"}};
+  const auto expect_all = [](const std::vector<Refusal>& refusals, const auto& recipe) {
+    for (const auto& [method, change, part] : refusals) {
+      const Config root = recipe("x", method);
+      expect_refused(*change == 0 ? root : changed(root, {change}), part);
+    }
+  };
+  expect_all(of_biased, biased_config);
+  expect_all(of_glyphs, glyph_classifier);
+  expect_refused(changed(biased_config("x", "lff"), {"objective={name: fairkl, mode: mean, 'on': encoder}", "classifier=linear"}),
+                 "the recipe's has gradient: stop; write classifier: {name: linear, gradient: flow}");
+  expect_refused(changed(biased_config("x", "dfa"), {"objective=supcon", "classifier=null"}), "trains a classifier, the recipe has none");
 }
 
 }  // namespace classification_test

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/train/methods/rivals/classification.h"
 #include "tests/support/finite_differences.h"
-#include "tests/train/method_parts.h"
-#include "tests/train/methods/rivals/biased_recipe.h"
+#include "tests/train/methods/rivals/classifiers.h"
 
 namespace debias {
 namespace hex_test {
@@ -116,14 +114,8 @@ TEST(Hex, AStepIsEquationFour) {
     if (length > 1e-6) g.select(1, column) /= length;
   }
   const at::Tensor v = at::linear(g, all.at("texture.classifier.weight"));
-  double expected = 0;
-  {
-    const at::NoGradGuard no_grad;
-    const at::Tensor own = made.parts.model.classifier->logits(forward(made.parts.model, made.batch.images(), ForwardOptions{}).features);
-    const at::Tensor projected = projected_out(own + v, v + all.at("classifier.bias"));
-    expected = at::cross_entropy_loss(projected, at::tensor(made.batch.labels, at::kLong)).item<double>();
-  }
-  EXPECT_NEAR(made.parts.method->run(made.batch, 1).loss, expected, 1e-4);
+  const at::Tensor projected = projected_out(made.logits() + v, v + all.at("classifier.bias"));
+  EXPECT_NEAR(made.run().loss, at::cross_entropy_loss(projected, made.labels()).item<double>(), 1e-4);
   for (const auto& [name, tensor] : made.parts.model.named_parameters()) {
     if (name.starts_with("texture.classifier") || name.starts_with("texture.linear.weight")) {
       EXPECT_FALSE(tensor.equal(all.at(name))) << name;
@@ -139,16 +131,6 @@ TEST(Hex, ThresholdsBeginWithinTheLevels) {
     EXPECT_LE(tensor.max().item<double>(), 16) << name;
     EXPECT_GT(tensor.std().item<double>(), 2) << name;  // 4.6 of a uniform one
   }
-}
-
-TEST(Hex, ResumesByteForByte) { expect_resumes(biased_config("x", "hex")); }
-
-TEST(Hex, WhatItCannotUseIsRejectedInOneLine) {
-  const auto with = [](const std::string& change) { return changed(biased_config("x", "hex"), {change}); };
-  expect_refused(with("train.batch_size=8"), "projects 10 directions out of each batch");
-  expect_refused(with("train.drop_last=false"), "drop_last: true");
-  expect_refused(with("method={name: hex, column: 0}"), "compare a pixel with itself");
-  expect_refused(with("method={name: hex, texture_side: 2, column: 3}"), "lower the offset");
 }
 
 }  // namespace hex_test
