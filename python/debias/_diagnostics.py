@@ -15,6 +15,7 @@ class Diagnostics(NamedTuple):
     min_estimate: Optional[float]  # the minimum estimate before clamping
     effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
     engine: str  # fused (tiles), blocked (blocks of rows) or dense (the whole matrix)
+    anchors_with_positives: Optional[int] = None  # of losses of pairs with labels; 0: the value is 0 and nothing is learnt
 
     @property
     def fused(self):
@@ -22,10 +23,12 @@ class Diagnostics(NamedTuple):
 
 
 def read(numbers, engine):
-    """Diagnostics from the numbers of anchors, used and clamped ones, the smallest estimate and the sample size; infinity means none."""
-    anchors, used, clamped, least, size = numbers
+    """Diagnostics from the numbers of anchors, used and clamped ones, the smallest estimate, the sample size and the anchors with positives;
+    infinity means none."""
+    anchors, used, clamped, least, size, with_positives = numbers
     some = lambda number: None if math.isinf(number) else number
-    return Diagnostics(int(anchors), int(used), int(clamped), some(least), some(size), engine)
+    return Diagnostics(int(anchors), int(used), int(clamped), some(least), some(size), engine,
+                       None if math.isinf(with_positives) else int(with_positives))
 
 
 def of(measured):

@@ -3,12 +3,13 @@
 import difflib
 import inspect
 import math
+import warnings
 
 import torch
 
 from . import _attributes, _diagnostics, _documentation, _inputs, plain
 from ._gather import batch_of_all, refuse_gathered_keys
-from ._modes import exporting
+from ._modes import eager, exporting
 from ._options import VARIANTS, resolved
 from ._table import table
 from .plain.call import without_autocast
@@ -167,10 +168,28 @@ class Objective(torch.nn.Module):
                           flat_rows=flat)
         with without_autocast(z.device.type):
             value, per_anchor, measured = plain.evaluated(self._entry, self.options, call)
+        if isinstance(self, _Supervised) and self._entry["kind"] == "pairs" and eager():
+            measured = measured._replace(with_positives=lambda: _with_positives(call))
+            self._say_if_none(call, per_anchor, measured)
         if self.reduction == "none":
             losses = torch.where(per_anchor.isnan() & value.isfinite(), 0, per_anchor)
             return losses, losses, measured
         return (value * measured.used if self.reduction == "sum" else value), per_anchor, measured
+
+
+def _with_positives(call):
+    """How many anchors have a positive: another view, or a row or key of their label or sample."""
+    samples, views = call.z.shape[:2]
+    if call.keys is None and views > 1:
+        return torch.tensor(samples * views)
+    there = torch.zeros(samples, dtype=torch.bool, device=call.z.device)
+    if call.keys is None and call.labels is not None:
+        _, place, counts = call.labels.unique(return_inverse=True, return_counts=True)
+        there = (counts[place] > 1) & (call.labels >= 0)
+    for own, keys in () if call.keys is None else ((call.labels, call.key_labels), (call.ids, call.key_ids)):
+        if own is not None and keys is not None:
+            there = there | (torch.isin(own, keys) & (own >= 0))
+    return there.sum() * views
 
 
 def _precise(rows):
@@ -199,7 +218,7 @@ def _of_last_call(field):
     return property(lambda self: None if self._diagnostics is None else getattr(self.diagnostics, field), doc=f"`diagnostics.{field}`")
 
 
-for _field in ("anchors", "anchors_used", "clamped", "min_estimate", "effective_sample_size", "fused"):
+for _field in ("anchors", "anchors_used", "clamped", "min_estimate", "effective_sample_size", "fused", "anchors_with_positives"):
     setattr(Objective, _field, _of_last_call(_field))
 
 
@@ -236,6 +255,15 @@ class _Supervised(Objective):
 
     def _rows(self, views, keys):
         return _inputs.views(type(self).__name__, views), None
+
+    def _say_if_none(self, call, per_anchor, measured):
+        """Warns once of a batch without positives, where its values can be read without a wait for a device."""
+        if self.__dict__.get("_said") or per_anchor.device.type != "cpu" or bool(per_anchor.detach().nan_to_num().any()):
+            return
+        if int(_with_positives(call)) == 0:
+            self.__dict__["_said"] = True
+            warnings.warn(f"{type(self).__name__}: none of {measured.anchors} anchors has a positive (anchors_with_positives: 0), so the loss is 0; "
+                          "give labels that repeat within a batch, or two views of each sample", stacklevel=2)
 
 
 class _OnLogits(Objective):

@@ -1,6 +1,7 @@
 """How the losses may be called: reductions, temperatures that are learnt, kinds of labels and embeddings, refusals, compiled and exported."""
 
 import math
+import warnings
 
 import numpy
 import pytest
@@ -322,3 +323,26 @@ def test_the_class_prior():
         debias.prior.from_views(z[:10], z[:10])
     with pytest.raises(ValueError):
         debias.prior.from_labels([1])
+
+
+@pytest.mark.parametrize("name", ["SupConLoss", "EpsSupInfoNCELoss", "EpsSupConLoss", "BiasConLoss"])
+@pytest.mark.parametrize("labels, count", [(range(6), 0), ([-1] * 6, 0), ([0, 0, 1, 2, 3, 4], 2), ([0, 0, 0, 1, 1, -1], 5)])
+def test_a_batch_without_positives_says_so(name, labels, count):
+    loss, bias = getattr(debias, name)(), torch.arange(6) % 2
+    rows = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values = [loss(rows, list(labels), bias) for _ in range(2)]
+    assert loss.diagnostics.anchors_with_positives == loss.anchors_with_positives == count
+    said = [str(one.message) for one in caught if "has a positive" in str(one.message)]
+    assert len(said) == (count == 0) and all("none of 6 anchors has a positive (anchors_with_positives: 0), so the loss is 0" in one for one in said)
+    assert values[0].item() == values[1].item() and (count > 0 or values[0].item() == 0)
+
+
+def test_views_and_keys_are_positives():
+    rows = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    loss = debias.SupConLoss()
+    loss([rows, rows + 1], range(6))
+    assert loss.anchors_with_positives == 12
+    loss(rows, range(6), keys=torch.eye(4), key_labels=[0, 0, 5, 9])
+    assert loss.anchors_with_positives == 2

@@ -31,14 +31,16 @@ class Measured(NamedTuple):
     least: object = None  # as in Losses
     sample_size: object = None
     engine: str = "dense"
+    with_positives: object = None  # anchors that have a positive
 
     def computed(self):
         """The same with tensors in place of late functions, which cannot be copied or pickled."""
         return self._replace(**{what: value() for what, value in self._asdict().items() if callable(value)})
 
     def numbers(self):
-        """anchors, anchors in use, clamped, smallest estimate and sample size (infinite: none), read with one wait."""
-        parts = [part() if callable(part) else part for part in (self.anchors, self.used, self.clamped, self.least, self.sample_size)]
+        """anchors, anchors in use, clamped, smallest estimate, sample size and anchors with positives (infinite: none), read with one wait."""
+        parts = [part() if callable(part) else part
+                 for part in (self.anchors, self.used, self.clamped, self.least, self.sample_size, self.with_positives)]
         late = [part for part in parts if isinstance(part, torch.Tensor)]
         read = iter(torch.stack([part.to(wide(part.device)) for part in late]).tolist() if late else ())
         return [next(read) if isinstance(part, torch.Tensor) else math.inf if part is None else part for part in parts]
