@@ -28,7 +28,7 @@ struct Made {
     write_small_corpus(folder.path());
     if (!last_book.empty()) std::ofstream(folder / "books/9.txt") << last_book;
     sentences =
-        std::make_shared<Sentences>(SentencesOptions::table().read(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
+        std::make_shared<Sentences>(options_from<SentencesOptions>(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
   }
   TemporaryFolder folder;
   std::shared_ptr<const Sentences> sentences;

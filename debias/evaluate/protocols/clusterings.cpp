@@ -97,8 +97,6 @@ ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count,
 
 }  // namespace
 
-[[gnu::noinline]] ClusteringsOptions::ClusteringsOptions() = default;
-
 std::vector<Metric> clusterings_metrics() {
   return {{"clusterings_acc", "accuracy over clusterings, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups}};
 }

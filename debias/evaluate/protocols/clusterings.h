@@ -19,7 +19,6 @@
 namespace debias {
 
 struct ClusteringsOptions {
-  ClusteringsOptions();
   std::string file = "";
   std::string path = "path";
   std::vector<std::string> columns = {"cluster1", "cluster2", "cluster3"};

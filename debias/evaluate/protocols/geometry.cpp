@@ -28,8 +28,6 @@ void evaluate_bias(const BiasProbe& probe, const std::string& split, const Featu
 
 }  // namespace
 
-[[gnu::noinline]] GeometryOptions::GeometryOptions() = default;
-
 std::vector<Metric> geometry_metrics() {
   const std::vector<std::string> guesses = {"bias_majority_rate", "bias_uniform_rate"};
   return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures, guesses},

@@ -15,7 +15,6 @@
 namespace debias {
 
 struct GeometryOptions {
-  GeometryOptions();
   int64_t samples = 10000;
   int64_t bins = 100;
   bool bias_probe = true;

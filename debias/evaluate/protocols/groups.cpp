@@ -119,8 +119,6 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
   return predicted_classes(input.classifier(cache.split(split).values));
 }
 
-[[gnu::noinline]] GroupsOptions::GroupsOptions() = default;
-
 std::vector<Metric> groups_metrics() {
   std::vector<Metric> metrics = {
       {"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},

@@ -23,7 +23,6 @@ enum class PredictionSource { kAuto, kKnn, kLinear, kClassifier };
 constexpr auto enum_words(PredictionSource) { return named("auto", "knn", "linear", "classifier"); }
 
 struct GroupsOptions {
-  GroupsOptions();
   PredictionSource predictions = PredictionSource::kAuto;
   AlignedChoice aligned = {};
   int64_t min_count = 1;

@@ -59,9 +59,6 @@ void leave_out(int64_t query, const UnitRows& voters, std::vector<Neighbour>& ne
 
 }  // namespace
 
-// Kept out of line: inlined into the table, GCC 12 takes the absent value of an `auto` for read (-Wmaybe-uninitialized).
-[[gnu::noinline]] KnnOptions::KnnOptions() = default;
-
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
   if (!options.k) return std::min(kUsualNeighbours, gallery_size);
   if (*options.k > gallery_size) {

@@ -21,7 +21,6 @@
 namespace debias {
 
 struct KnnOptions {
-  KnnOptions();
   Auto<int64_t> k = {};
   Auto<double> temperature = {};
   int64_t examples = 24;

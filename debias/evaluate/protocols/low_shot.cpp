@@ -127,8 +127,6 @@ void note_raised_classes(const LowShotSetting& setting, const std::vector<int64_
 
 }  // namespace
 
-[[gnu::noinline]] LowShotOptions::LowShotOptions() = default;
-
 void LowShotOptions::describe(OptionVisitor& o) {
   o("shares", shares, Range::open_closed(0, 1), "labelled shares of each class; []: none");
   o("per_class", per_class, Range::closed(1, 1e6), "numbers of labelled images of each class");

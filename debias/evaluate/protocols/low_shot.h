@@ -23,7 +23,6 @@
 namespace debias {
 
 struct LowShotOptions {
-  LowShotOptions();
   std::vector<double> shares = {0.01, 0.1};
   std::vector<int64_t> per_class = {};
   int64_t draws = 5;

@@ -54,8 +54,6 @@ AucAnchors draw_anchors(const Features& features, int64_t count, uint64_t seed, 
 
 }  // namespace
 
-[[gnu::noinline]] MacroAucOptions::MacroAucOptions() = default;
-
 MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels, const AucAnchors& anchors) {
   const at::Tensor rows = unit_rows(gallery, labels, "macro_auc"), queries = unit_rows(anchors.values, anchors.labels, "macro_auc");
   if (rows.size(1) != queries.size(1) || anchors.own.size() != anchors.labels.size()) {

@@ -20,7 +20,6 @@
 namespace debias {
 
 struct MacroAucOptions {
-  MacroAucOptions();
   int64_t anchors = 512;
   Auto<int64_t> seed = {};
   void describe(OptionVisitor& o) {

@@ -5,8 +5,6 @@
 
 namespace debias {
 
-[[gnu::noinline]] NeighboursOptions::NeighboursOptions() = default;
-
 std::vector<Metric> neighbours_metrics() {
   return {{.name = "neighbour_acc",
            .title = "neighbour accuracy",

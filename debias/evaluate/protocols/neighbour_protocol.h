@@ -13,7 +13,6 @@
 namespace debias {
 
 struct NeighboursOptions {
-  NeighboursOptions();
   Auto<int64_t> batch_size = {};
   void describe(OptionVisitor& o) {
     o("batch_size", batch_size, Range::closed(2, 1e6),

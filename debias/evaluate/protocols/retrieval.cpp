@@ -66,8 +66,6 @@ void divide_by_queries(RetrievalScores& scores) {
 
 }  // namespace
 
-[[gnu::noinline]] RetrievalOptions::RetrievalOptions() = default;
-
 RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queries, RetrievalQueries whose, const std::vector<int64_t>& ks,
                           Progress& progress) {
   const at::NoGradGuard no_grad;

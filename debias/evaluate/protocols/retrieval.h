@@ -20,7 +20,6 @@ enum class RetrievalGallery { kEvaluated, kTrain };
 constexpr auto enum_words(RetrievalGallery) { return named("evaluated", "train"); }
 
 struct RetrievalOptions {
-  RetrievalOptions();
   std::vector<int64_t> k = {1, 5, 10};
   RetrievalGallery gallery = RetrievalGallery::kEvaluated;
   void describe(OptionVisitor& o) {

@@ -97,8 +97,6 @@ void evaluate_set(const SentenceSet& set, const EvaluationInput& input, TaskMode
 
 }  // namespace
 
-[[gnu::noinline]] SentencesProtocolOptions::SentencesProtocolOptions() = default;
-
 void SentencesProtocolOptions::describe(OptionVisitor& o) {
   o("root", root, "folder with the sentence sets, or with folders of them");
   o("tasks", tasks, "tasks to evaluate, such as [mr, trec]; empty: all six");

@@ -14,7 +14,6 @@
 namespace debias {
 
 struct SentencesProtocolOptions {
-  SentencesProtocolOptions();
   std::string root = {};
   std::vector<std::string> tasks = {};  // known ones, each once; empty: all six
   TaskMode mode = TaskMode::kFull;

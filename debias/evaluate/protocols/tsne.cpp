@@ -53,8 +53,6 @@ FeatureMap described(const SplitMap& map, const Features& features, const std::v
 
 }  // namespace
 
-[[gnu::noinline]] TsneOptions::TsneOptions() = default;
-
 void TsneOptions::describe(OptionVisitor& o) {
   o("samples", samples, Range::closed(kFewestImages, 1e5), "maximum number of images of a split");
   o("perplexity", perplexity, Range{1, 1e4, true, false},

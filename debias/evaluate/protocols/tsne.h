@@ -13,7 +13,6 @@
 namespace debias {
 
 struct TsneOptions {
-  TsneOptions();
   int64_t samples = 2000;
   Auto<double> perplexity = {};
   int64_t iterations = 1000;

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "debias/core/npy.h"
+#include "debias/core/registry.h"
 #include "debias/data/name_table.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/optimizer.h"

@@ -54,14 +54,14 @@ TEST(Moco, TheCopyFollowsAndTheQueueTakesTheKeys) {
 }
 
 TEST(Moco, TheMomentumOfVersionThreeRisesToOneByHalfACosine) {
-  const MocoOptions v3{.version = MocoVersion::kV3, .momentum = 0.9}.resolved();
+  const MocoOptions v3 = MocoOptions{.version = MocoVersion::kV3, .momentum = 0.9}.resolved();
   EXPECT_DOUBLE_EQ(momentum_at(v3, 0, 8), 0.9);
   EXPECT_DOUBLE_EQ(momentum_at(v3, 4, 8), 0.95);
   EXPECT_NEAR(momentum_at(v3, 2, 8), 1 - 0.1 * (1 + std::sqrt(0.5)) / 2, 1e-15);
   EXPECT_DOUBLE_EQ(momentum_at(v3, 8, 8), 1);
-  const MocoOptions v2{.momentum = 0.9}.resolved();
+  const MocoOptions v2 = MocoOptions{.momentum = 0.9}.resolved();
   EXPECT_DOUBLE_EQ(momentum_at(v2, 4, 8), 0.9);
-  const MocoOptions asked{.momentum = 0.9, .momentum_schedule = MomentumSchedule::kCosine}.resolved();
+  const MocoOptions asked = MocoOptions{.momentum = 0.9, .momentum_schedule = MomentumSchedule::kCosine}.resolved();
   EXPECT_DOUBLE_EQ(momentum_at(asked, 4, 8), 0.95);
 }
 
