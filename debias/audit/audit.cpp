@@ -184,7 +184,8 @@ int order_of(PropertyKind kind) {
 
 // Of properties with about the same effect, what a person understands comes first.
 int unfamiliarity_of(const Property& property) {
-  if (property.kind == PropertyKind::kColumn) return 0;
+  if (property.kind == PropertyKind::kColumn || property.kind == PropertyKind::kEdge) return 0;
+  if (property.kind == PropertyKind::kScene) return 2;
   if (property.kind != PropertyKind::kFile) return 1;
   const auto is = [&](auto fact) { return property.name == name_of(fact); };
   if (is(FileFact::kSize)) return 1;

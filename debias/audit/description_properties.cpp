@@ -203,6 +203,7 @@ MeasuredProperty described(MeasuredProperty measured, double least_effect) {
   measured.property.exact = false;
   measured.property.may_be_shortcut = least_effect < kNever;
   measured.property.least_effect = least_effect;
+  if (measured.property.kind == PropertyKind::kDescription) measured.value_of_vector = {};
   return measured;
 }
 

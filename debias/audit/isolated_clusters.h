@@ -16,10 +16,11 @@ struct IsolatedCluster {
   double groups = 0;          // members, in groups' worth
 };
 
-// `vectors` [rows, dimensions], in levels of 255; `weights` 1 / size of the row's group. A row is a centre if the rows within
-// tau = min(12, 0.4 deviations) of it are 60 % of those within 2 tau, 4 to 90 % of the groups and at least 4 of them. The largest come
-// first, at most 16, and no centre lies in another's cluster.
-std::vector<IsolatedCluster> isolated_clusters(std::span<const float> vectors, int64_t dimensions, std::span<const float> weights);
+// `vectors` [rows, dimensions], in levels of 255; `weights` 1 / size of the row's group. The mean of the rows around one of them is a centre
+// if the rows within tau = min(12, 0.4 deviations) of it are a share `isolation` of those within 2 tau, 4 to 90 % of the groups and at least
+// 4 of them. The largest come first, at most 16.
+std::vector<IsolatedCluster> isolated_clusters(std::span<const float> vectors, int64_t dimensions, std::span<const float> weights,
+                                               double isolation = 0.6);
 
 float rms_distance(std::span<const float> a, std::span<const float> b);
 

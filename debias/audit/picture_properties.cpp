@@ -100,6 +100,43 @@ std::vector<float> border_colours(const Picture& picture) {
   return colours;
 }
 
+// Mean colour at a depth of 6 to 12 % of the thumbnail, all around.
+std::array<float, 3> inner_colour(const Picture& picture, int side) {
+  const int first = std::max(2, side * 6 / 100), last = std::max(first + 1, side * 12 / 100);
+  std::array<float, 3> sum{};
+  float count = 0;
+  for (int y = first; y < side - first; ++y) {
+    for (int x = first; x < side - first; ++x) {
+      if (std::min({y, x, side - 1 - y, side - 1 - x}) >= last) continue;
+      const uint8_t* pixel = picture.thumbnail.data() + 3 * (static_cast<size_t>(y) * static_cast<size_t>(side) + static_cast<size_t>(x));
+      for (size_t c = 0; c < 3; ++c) sum[c] += pixel[c];
+      ++count;
+    }
+  }
+  for (float& value : sum) value /= std::max(count, 1.0F);
+  return sum;
+}
+
+// Most members have another colour right inside.
+bool ends_sharply(const IsolatedCluster& cluster, const PictureRows& rows) {
+  constexpr float kDiffers = 20;
+  int64_t members = 0, sharp = 0;
+  for (size_t row = 0; row < cluster.members.size(); ++row) {
+    if (!cluster.members[row]) continue;
+    const Picture& picture = rows.pictures[row];
+    const auto inner = inner_colour(picture, rows.side);
+    float largest = 0;
+    for (size_t c = 0; c < 3; ++c) {
+      float mean = 0;
+      for (const EdgeBand& band : picture.border) mean += band.mean[c] / kSides;
+      largest = std::max(largest, std::abs(mean - inner[c]));
+    }
+    ++members;
+    sharp += largest >= kDiffers ? 1 : 0;
+  }
+  return 10 * sharp >= 7 * members;
+}
+
 // Noisy frames, which are not plain but of one colour on average.
 void add_frames(const PictureRows& rows, std::vector<MeasuredProperty>& found) {
   std::vector<float> vectors;
@@ -107,7 +144,9 @@ void add_frames(const PictureRows& rows, std::vector<MeasuredProperty>& found) {
     const auto own = border_colours(rows.pictures[static_cast<size_t>(row)]);
     vectors.insert(vectors.end(), own.begin(), own.end());
   }
-  const auto clusters = isolated_clusters(vectors, 3 * kSides, search_weights(rows));
+  constexpr double kFrameIsolation = 0.8;
+  auto clusters = isolated_clusters(vectors, 3 * kSides, search_weights(rows), kFrameIsolation);
+  std::erase_if(clusters, [&](const IsolatedCluster& cluster) { return !ends_sharply(cluster, rows); });
   if (clusters.empty()) return;
   std::vector<std::string> names;
   for (const IsolatedCluster& cluster : clusters) {
@@ -477,7 +516,7 @@ double mean_over(const std::vector<size_t>& pixels, const Value& value) {
 // The region of the mark, or nothing where it does not end sharply.
 std::optional<std::vector<size_t>> sharp_region(const FoundCell& found, int side, const PixelMoments& members, const PixelMoments& rest) {
   constexpr double kMostArea = 0.35;
-  const float tau = found.cluster.radius / 1.3F;
+  const float tau = found.cluster.radius / 1.7F;
   const auto pixels_of = [](const std::vector<bool>& region) {
     std::vector<size_t> pixels;
     for (size_t i = 0; i < region.size(); ++i) {

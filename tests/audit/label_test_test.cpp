@@ -42,9 +42,9 @@ TEST(LabelTest, SharesAreOfGroupsWhateverTheirSize) {
   const TestedProperty tested = LabelTest(labels, 2, groups, 0).test({&property}).front();
   EXPECT_EQ(tested.label, 0);
   EXPECT_EQ(tested.value, 1);
-  EXPECT_DOUBLE_EQ(tested.in_class, 0.5);  // of two groups
+  EXPECT_NEAR(tested.in_class, 0.5, 1e-6);  // of two groups
   EXPECT_DOUBLE_EQ(tested.elsewhere, 0);
-  EXPECT_DOUBLE_EQ(tested.groups_with, 1);
+  EXPECT_NEAR(tested.groups_with, 1, 1e-6);
 }
 
 TEST(LabelTest, TheEffectIsWhatGoesBeyondPermutedLabels) {
