@@ -51,7 +51,8 @@ TEST(Heads, AreTheirFormulas) {
       {make_linear_head(LinearHeadOptions{.output_dim = 3, .batch_norm = true}, 4, 1), {"fc", "norm"}},
       {make_moco_v3_head(MocoV3HeadOptions{.layers = 3, .hidden_dim = 5, .output_dim = 3}, 4, 1),
        {"fc1", "norm", "relu", "fc2", "norm", "relu", "fc3", "norm"}},
-      {make_alexnet_head(AlexNetHeadOptions{.hidden_dim = 5, .output_dim = 3}, 4, 1), {"fc6", "norm", "relu", "fc7", "norm", "relu", "fc8"}}};
+      {make_alexnet_head(AlexNetHeadOptions{.hidden_dim = 5, .output_dim = 3}, 4, 1),
+       {"fc6", "norm", "relu", "fc7", "norm", "relu", "fc8"}}};
   const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
   for (const auto& [head, layers] : cases) {
     EXPECT_TRUE(at::allclose(head->forward(x), computed(*head, x, layers), 1e-4, 1e-5)) << testing::PrintToString(layers);

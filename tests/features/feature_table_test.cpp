@@ -86,9 +86,8 @@ TEST_F(Table, NamesThatDifferInFormCaseFolderOrEndingAreJoinedAndSaid) {
   write("c.csv", "path;label\na;ant\nX/B.png;bee\nx/cafe\xcc\x81.png;cow\n");
   const FeatureTable table = open("c.csv");
   EXPECT_THAT(table.rows.labels, ElementsAre(1, 2, 0));
-  EXPECT_THAT(table.remarks,
-              ElementsAre(HasSubstr("in Unicode form, blanks or slashes"), HasSubstr("in case"), HasSubstr("in ending"),
-                          HasSubstr("3 vectors joined to 3 rows"), HasSubstr("semicolons separate the fields")));
+  EXPECT_THAT(table.remarks, ElementsAre(HasSubstr("in Unicode form, blanks or slashes"), HasSubstr("in case"), HasSubstr("in ending"),
+                                         HasSubstr("3 vectors joined to 3 rows"), HasSubstr("semicolons separate the fields")));
   write("c.csv", "path,label\na.png,ant\nX/A.PNG,ant\nx/b.png,bee\nx/caf\xc3\xa9.png,cow\n");
   EXPECT_THAT(data_error_of([&] { open("c.csv"); }), HasSubstr("line 2: a.png is the same image as X/A.PNG of line 3"));
 }

@@ -60,7 +60,7 @@ std::vector<std::string> classified(const std::string& method) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, MethodRuns,
-                         testing::Values(MethodRun{"lff", classified("lff"), 64, true}, MethodRun{"dfa", classified("dfa"), 64, true},
+                         testing::Values(MethodRun{"lff", classified("lff"), 64, true}, MethodRun{"dfa", classified("dfa"), 128, true},
                                          MethodRun{"jtt", classified("{name: jtt, identification_epochs: 1}"), 64, true},
                                          MethodRun{"moco", {"method={name: moco, queue: 48}", "objective=infonce"}},
                                          MethodRun{"moco_v3", {"method={name: moco, version: v3, predictor: 12}", "objective=infonce"}},

@@ -1,11 +1,11 @@
 // The two recipes of a folder of images: their names, what differs between them, and what is rejected.
 #include "debias/runs/proposal.h"
 
-#include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <filesystem>
+#include <functional>
 #include "debias/image/image_encode.h"
 #include "debias/train/recipe/recipe.h"
 #include "tests/data/fixture_files.h"

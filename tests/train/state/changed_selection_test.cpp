@@ -1,4 +1,5 @@
 // What `best` is chosen by may change when a run goes on.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +41,7 @@ int64_t best_epoch(const std::string& path, const std::string& select, std::stri
       train(input);
     }
   }
-  *warnings = log.text;
+  *warnings = fmt::format("{}", fmt::join(log.warnings, "\n"));
   return open_checkpoint(path + "/checkpoints/best.safetensors").state.best_epoch;
 }
 
