@@ -172,9 +172,9 @@ double least_effect_of(TextureProperty property) {
   switch (property) {
     case TextureProperty::kStripes:
       return 0.3;
-    case TextureProperty::kLevelUse:
     case TextureProperty::kShading:
       return 0.5;
+    case TextureProperty::kLevelUse:
     case TextureProperty::kFringes:
       return 0.6;
     default:
