@@ -116,7 +116,7 @@ def test_a_refused_recipe_is_an_error_with_the_programs_line(tmp_path, recipe, o
 
 def test_an_audit_finds_the_shortcut_of_a_table(tmp_path):
     found = debias.audit(table(), out=tmp_path / "audit.html", accept="bias", bias_out=tmp_path / "bias.csv")
-    assert [one.name for one in found.shortcuts] == ["bias"] and found.classes == ["cat", "dog"] and found.images == 200
+    assert [one.name for one in found.shortcuts] == ["column bias"] and found.classes == ["cat", "dog"] and found.images == 200
     assert {one.name: one.verdict for one in found.candidates}["column noise"] == "none" and (tmp_path / "audit.html").read_text() == found.html
     with open(tmp_path / "bias.csv", newline="") as file:
         assert next(csv.reader(file))[:3] == ["path", "label", "bias"]
