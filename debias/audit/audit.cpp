@@ -150,7 +150,8 @@ double least_effect(const Property& property, const RowGroups& groups) {
 
 bool is_rare_elsewhere(const Property& property, const TestedProperty& tested) {
   constexpr double kPresent = 0.1, kRarer = 8, kGroups = 8;
-  if (property.ordered || property.says_absent(tested.value)) return false;
+  const bool is_read = property.exact || property.kind == PropertyKind::kEdge;  // content makes rare marks and details, too
+  if (!is_read || property.ordered || property.says_absent(tested.value)) return false;
   return tested.in_class >= kPresent && tested.in_class >= kRarer * tested.elsewhere && tested.groups_with >= kGroups;
 }
 

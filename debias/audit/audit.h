@@ -2,7 +2,8 @@
 //
 // Every candidate is a property computed without labels; labels enter one permutation test (label_test.h), in which every group of rows
 // weighs 1. A property is a
-//   shortcut  if p <= 0.01 and its effect J* >= 0.30, or if it is present on 10 % of a class and 8 times rarer elsewhere, in 8 groups
+//   shortcut  if p <= 0.01 and its effect J* >= 0.30, or if a value that is read or of an edge is on 10 % of a class and 8 times
+//             rarer elsewhere, in 8 groups
 //   look      if p <= 0.05 and J* >= 0.15: it may be what the classes are about; at most five are named, and none is an alarm
 // Descriptions of whole images need J* >= 0.30 to 0.60, and only those that content affects little can be shortcuts. Where groups are a guess
 // from near-copies that joins a fifth of the rows, facts, columns, edges, backgrounds and details need J* >= 0.50.

@@ -547,10 +547,11 @@ std::optional<std::vector<size_t>> sharp_region(const FoundCell& found, int side
   const std::vector<size_t> ring = ring_around(other, side);
   const double within = mean_over(differing, [&](size_t p) { return difference_at(members, rest, p); });
   const double around = mean_over(ring, [&](size_t p) { return difference_at(members, rest, p); });
-  // What varies as much as in other pictures is content of one brightness.
+  // What varies as much as in other pictures, and as much as around it, is content of one brightness.
   const double own = mean_over(differing, [&](size_t p) { return of_pixel(members.deviation, p); });
   const double own_rest = mean_over(differing, [&](size_t p) { return of_pixel(rest.deviation, p); });
-  if (ring.empty() || around > 0.35 * within || own > 0.65 * own_rest) return std::nullopt;
+  const double own_around = mean_over(ring, [&](size_t p) { return of_pixel(members.deviation, p); });
+  if (ring.empty() || around > 0.35 * within || own > 0.65 * std::max(own_rest, own_around)) return std::nullopt;
   return differing;
 }
 
