@@ -66,11 +66,11 @@ std::vector<float> without_smooth_part(std::span<const uint8_t> rgb) {
         float sum = 0, count = 0;
         for (int v = std::max(0, y - kReach); v <= std::min(kLikenessSide - 1, y + kReach); ++v) {
           for (int u = std::max(0, x - kReach); u <= std::min(kLikenessSide - 1, x + kReach); ++u) {
-            sum += rgb[static_cast<size_t>((v * kLikenessSide + u) * 3 + c)];
+            sum += rgb[static_cast<size_t>(v * kLikenessSide + u) * 3 + static_cast<size_t>(c)];
             ++count;
           }
         }
-        const auto at = static_cast<size_t>((y * kLikenessSide + x) * 3 + c);
+        const auto at = static_cast<size_t>(y * kLikenessSide + x) * 3 + static_cast<size_t>(c);
         detail[at] = static_cast<float>(rgb[at]) - sum / count;
       }
     }
