@@ -29,7 +29,7 @@ class InitCommand : public InFolder {
   }
   // The shell commands of the README's part "Your own images", without comments.
   Words commands_of_readme() const {
-    const std::string page = file_text(golden_folder("images") + "/../../../README.md");
+    const std::string page = file_text(golden_folder("tables") + "/../../../README.md");
     const size_t part = page.find("## Your own images"), begin = page.find("```sh\n", part) + 6;
     std::istringstream block(page.substr(begin, page.find("```", begin) - begin));
     Words commands;
