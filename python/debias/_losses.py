@@ -9,7 +9,7 @@ import torch
 
 from . import _attributes, _diagnostics, _documentation, _inputs, plain
 from ._gather import batch_of_all, refuse_gathered_keys
-from ._modes import eager, exporting
+from ._modes import eager, eager_on_cpu, exporting
 from ._options import VARIANTS, resolved
 from ._table import table
 from .plain.call import without_autocast
@@ -258,7 +258,7 @@ class _Supervised(Objective):
 
     def _say_if_none(self, call, per_anchor, measured):
         """Warns once of a batch without positives, where its values can be read without a wait for a device."""
-        if self.__dict__.get("_said") or per_anchor.device.type != "cpu" or bool(per_anchor.detach().nan_to_num().any()):
+        if self.__dict__.get("_said") or not eager_on_cpu(per_anchor) or bool(per_anchor.detach().nan_to_num().any()):
             return
         if int(_with_positives(call)) == 0:
             self.__dict__["_said"] = True

@@ -32,7 +32,7 @@ def test_the_quick_start_runs(tmp_path, monkeypatch, capsys):
     if HAS_PROGRAM:
         before, after = (found["valid"]["conflicting_acc"] for found in (namespace["fixed"].before, namespace["fixed"].after))
         assert namespace["run"].last["train_loss"] > 0 and after > before + 0.05 and namespace["logits"].shape == (2048, 6)
-        assert "['camera']" in capsys.readouterr().out
+        assert "['column camera']" in capsys.readouterr().out
     else:
         pytest.skip(f"the program is not built: {ran} of {len(blocks)} blocks ran")
 
