@@ -1,6 +1,8 @@
 """How the losses may be called: reductions, temperatures that are learnt, kinds of labels and embeddings, refusals, compiled and exported."""
 
 import math
+import pathlib
+import sysconfig
 import warnings
 
 import numpy
@@ -266,6 +268,21 @@ def test_a_module_compiles_without_a_break(loss):
     for got, want in zip(found, expected):
         torch.testing.assert_close(got, want)
     assert loss.diagnostics.anchors == 12
+
+
+@pytest.mark.skipif(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists(), reason="torch's compiler needs Python.h")
+@pytest.mark.parametrize("loss, views", [(debias.DebiasedNegativesLoss(clamp="none"), 2), (debias.DebiasedNegativesLoss(), 3),
+                                         (debias.DebiasedPositivesLoss(), 2), (debias.HardNegativesLoss(), 2)])
+def test_gradients_of_compiled_code(loss, views):
+    """With the compiler that torch.compile takes by itself, whose plan of memory had broken the gradients of the first three."""
+    torch.manual_seed(0)
+    z = torch.nn.functional.normalize(1 + torch.randn(60, 1, 16) + torch.randn(60, views, 16), dim=-1)
+    found = []
+    for function in (loss, torch.compile(loss)):
+        rows = z.clone().requires_grad_()
+        function(rows).backward()
+        found.append(rows.grad)
+    torch.testing.assert_close(*found, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", [debias.InfoNCELoss(), debias.InfoNCELoss(reduction="none")])

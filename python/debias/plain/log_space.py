@@ -7,9 +7,18 @@ import torch
 LOG_OF_NOTHING = -1e30  # log of an empty sum: no gradient passes it, and no infinity arises from it
 
 
+def log_sum_exp(x):
+    """log Σ_j e^{x_j} of each row of finite numbers."""
+    if not torch.compiler.is_compiling():
+        return x.logsumexp(1)
+    # torch 2.15's compiler may write a later maximum over the logsumexp that its backward pass reads.
+    largest = x.detach().amax(1, keepdim=True)
+    return ((x - largest).exp().sum(1, keepdim=True).log() + largest).squeeze(1)
+
+
 def log_sum(x, chosen):
     """log Σ_{j chosen} e^{x_j} of each row."""
-    return x.masked_fill(~chosen, LOG_OF_NOTHING).logsumexp(1)
+    return log_sum_exp(x.masked_fill(~chosen, LOG_OF_NOTHING))
 
 
 def log_add(x, epsilon):

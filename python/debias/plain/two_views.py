@@ -11,6 +11,7 @@ from typing import Callable, NamedTuple
 import torch
 
 from .call import require_distinct
+from .log_space import log_sum_exp
 from .pair_sums import LogSum, pair_sums
 from .pairs import keyed_pairs, square_pairs, tiled
 from .result import mean_over_anchors, mean_over_view_pairs
@@ -90,7 +91,7 @@ def tiled_rows(rows):
 
 
 def _log_mean(s):
-    return s[:, 0] if s.shape[1] == 1 else s.logsumexp(1) - math.log(s.shape[1])
+    return s[:, 0] if s.shape[1] == 1 else log_sum_exp(s) - math.log(s.shape[1])
 
 
 def _keyed(name, call, conditions):
