@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# scripts/gpu_day.sh [--dry-run] [--device cuda | cpu] [--out DIR] [--only STEP,STEP...]: checks debias on a machine with NVIDIA GPUs, in
+# scripts/gpu_day.sh [--dry-run] [--device cuda | cpu] [--out DIR] [--only STEP,STEP...] | --bag: checks debias on a machine with NVIDIA GPUs, in
 # about an hour: build, self-tests, trainings on both devices, kill and resume, several processes, the Python wheel, times of a step.
 #
 # DIR/results.txt (default: build/gpu-day) has the output of every step, then a table of passed, failed and skipped steps. Its last line is
 # the same as one JSON object, with the numbers that were measured. A failed step does not stop the others. Exit 1 where one failed.
+# --bag makes build/gpu-bag for a GPU that is lent for ten minutes, where neither root nor a network is: source, packages, data and run.sh.
 # --dry-run prints the steps. --device cpu rehearses on the CPU what needs no GPU, with the program that is built. DEBIAS names another
 # program than build/release/bin/debias.
 set -euo pipefail
@@ -11,7 +12,7 @@ caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export NO_COLOR=1 LC_ALL=C
 debias=${DEBIAS:-build/release/bin/debias}
-usage="usage: scripts/gpu_day.sh [--dry-run] [--device cuda | cpu] [--out DIR] [--only STEP,STEP...]"
+usage="usage: scripts/gpu_day.sh [--dry-run] [--device cuda | cpu] [--out DIR] [--only STEP,STEP...] | --bag"
 least_driver=580  # of CUDA 13
 skipped=77        # exit code of a step that cannot be tried here
 
@@ -338,10 +339,33 @@ check_names() {
   done
 }
 
+# build/gpu-bag: one archive of the bundle (without the tools that no build needs), Biased-MNIST's files and CIFAR-10's test images; and gpu_bag/.
+make_bag() {
+  local bag=build/gpu-bag data=${DEBIAS_TEST_DATA:-../shared/data} file
+  [ -f "$data/mnist/train-images-idx3-ubyte.gz" ] && [ -f "$data/cifar10-jpeg.tar.zst" ] ||
+    stop "--bag: $data lacks mnist/ or cifar10-jpeg.tar.zst; name a folder that has both by DEBIAS_TEST_DATA"
+  rm -rf $bag
+  mkdir -p $bag/tree/data/mnist
+  scripts/bootstrap.sh --bundle $bag/bundle.tar
+  tar -xf $bag/bundle.tar -C $bag/tree
+  rm -f $bag/bundle.tar $bag/tree/debias-*/build/packages/usr/bin/{cpack,ctest}
+  for file in "$data"/mnist/*.gz; do gunzip -c "$file" >"$bag/tree/data/mnist/$(basename "$file" .gz)"; done
+  tar --zstd -xf "$data/cifar10-jpeg.tar.zst" -C $bag/tree/data --wildcards 'test/*' || tar --zstd -xf "$data/cifar10-jpeg.tar.zst" -C $bag/tree/data --wildcards '*/test/*'
+  tar -C $bag/tree --owner=0 --group=0 --numeric-owner --sort=name -c . | xz -T0 >$bag/debias.tar.xz
+  rm -rf $bag/tree
+  cp scripts/gpu_bag/* $bag/
+  say "$bag: $(du -sm $bag | cut -f 1) MB; on the machine with the GPU: $bag/run.sh"
+}
+
 device=cuda out=$PWD/build/gpu-day only="" step="" dry_run="" running=""
 while [ $# -gt 0 ]; do
   case "$1" in
     --dry-run) dry_run=yes ;;
+    --bag)
+      [ $# = 1 ] || stop "--bag stands alone; $usage"
+      make_bag
+      exit
+      ;;
     --device | --out | --only | --step)
       [ $# -gt 1 ] || stop "$1 needs a value; $usage"
       printf -v "${1#--}" '%s' "$2"
