@@ -149,6 +149,9 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
     for (const std::string& image : list_images_directly_in(folder)) listing.beside.push_back(prefix + image);
   }
   remark_on_what_is_left_out(folder, listing);
+  if (std::string passed_over = remark_on_passed_over(folder, options.root); !passed_over.empty()) {
+    listing.remarks.push_back(std::move(passed_over));
+  }
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;

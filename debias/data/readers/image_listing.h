@@ -8,8 +8,8 @@
 
 namespace debias {
 
-// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and __MACOSX, are ignored here and
-// below.
+// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and folders of storage systems
+// and the like (@eaDir, #recycle, lost+found, __MACOSX, ...), are ignored here and below.
 std::vector<std::string> list_folders(const std::string& folder);
 
 // Paths, relative to `folder`, of the files with the ending of an image (image_decode.h) in it and below it; other files are ignored,
@@ -24,5 +24,8 @@ std::vector<std::string> list_images_directly_in(const std::string& folder, Unre
 // Paths, relative to `root`, of the files in it and below it that look like images by their names but are of kinds that are not read. Links
 // are followed as above.
 std::vector<std::string> list_unread_images(const std::string& root);
+
+// Counts hidden and system folders with images in them, and hidden images, in `folder` and below it: one line, or nothing.
+std::string remark_on_passed_over(const std::string& folder, const std::string& root);
 
 }  // namespace debias

@@ -83,8 +83,27 @@ TEST_F(ImageFolder, FoldersWithoutImagesAreNoClasses) {
   const auto data = open();
   EXPECT_THAT(data->info().class_names, ElementsAre("a", "c"));
   EXPECT_THAT(labels(*data), ElementsAre(0, 1));
+  EXPECT_THAT(
+      data->info().remarks,
+      ElementsAre(
+          "folder " + folder_.path() + ": 2 folders without a readable image are ignored (b, results)",
+          "folder " + folder_.path() +
+              ": 1 hidden or system folder (__MACOSX 1) with 1 image passed over (first: __MACOSX); rename what belongs to the set"));
+}
+
+TEST_F(ImageFolder, CountsWhatSystemsLeaveInFoldersAndReadsNoneOfIt) {
+  add("cat/1.png");
+  add("dog/1.png");
+  for (const char* path : {"cat/@eaDir/1.png/SYNOPHOTO_THUMB.png", "dog/deep/@eadir/1.png", "#recycle/cat/2.png", "lost+found/3.png",
+                           "System Volume Information/4.png", "$RECYCLE.BIN/5.png", ".Trash-1000/files/6.png", "cat/._1.png"}) {
+    add(path);
+  }
+  const auto data = open();
+  EXPECT_THAT(sources(*data), ElementsAre("cat/1.png", "dog/1.png"));
+  EXPECT_THAT(data->info().class_names, ElementsAre("cat", "dog"));
   EXPECT_THAT(data->info().remarks,
-              ElementsAre("folder " + folder_.path() + ": 2 folders without a readable image are ignored (b, results)"));
+              ElementsAre(AllOf(HasSubstr("7 hidden or system folders"), HasSubstr("@eaDir 1"), HasSubstr("with 7 images"),
+                                HasSubstr("and 1 hidden image file passed over (first: #recycle)"))));
 }
 
 TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {
