@@ -191,7 +191,7 @@ TEST_F(KeyNumbers, SeedsAreOneColumnWithMeanAndInterval) {
   }
   write_biased_run("other", {}, {.objective = "infonce"});
   const std::string page = html({"ce-1", "ce-2", "ce-3", "other"});
-  expect_parts(page, {"<h1>ce, other</h1>", "<th class=\"n\" scope=\"col\">ce (3 seeds)</th>"});
+  expect_parts(page, {"<h1>ce, other on glyphs</h1>", "<th class=\"n\" scope=\"col\">ce (3 seeds)</th>"});
   EXPECT_THAT(page, HasSubstr("23.00 %<span class=\"small\"> ± 8.96</span>"));  // 4.303 * 0.036056 / sqrt(3)
   expect_parts(page, {"the mean ± half of its 95 % interval (Student&#39;s t over the seeds)", "seeds 1, 2, 3, 4 of 4 epochs",
                       "ce, seed 1, test: accuracy in percent", "class=\"band c0\""});

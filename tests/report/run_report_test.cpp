@@ -173,7 +173,7 @@ TEST_F(Reports, SeveralRunsStandSideBySide) {
   write_whole_run("a", {.seed = 1, .objective = "infonce"});
   write_whole_run("b", {.seed = 2});
   expect_parts(html({"a", "b"}),
-               {"<h1>a, b</h1>", "<code>objective.0.name</code></th><td>infonce</td><td>debiased_negatives</td>",
+               {"<h1>a, b on glyphs</h1>", "<code>objective.0.name</code></th><td>infonce</td><td>debiased_negatives</td>",
                 "<code>seed</code></th><td>1</td><td>2</td>", "the losses cannot be compared"},
                {"<code>output</code>"});
 }
@@ -220,6 +220,7 @@ TEST_F(Reports, BeginWithTheVerdict) {
   write_biased_run("run", {});
   const std::string page = html({"run"});
   EXPECT_LT(page.find("Verdict</h2>"), page.find("objective debiased_negatives"));
+  EXPECT_LT(page.find("<svg"), page.find("<ul class=\"verdict\">")) << "people look before they read";
   EXPECT_THAT(
       page,
       HasSubstr("<ul class=\"verdict\"><li class=\"used\"><strong>The shortcut is still used very strongly.</strong> On test, 97.5 %"));

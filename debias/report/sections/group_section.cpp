@@ -225,8 +225,10 @@ void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run,
 
 void add_groups(Page& page, const ReportData& data) {
   page.heading(2, "Groups");
-  for (const auto& set : evaluated_sets(data.shown, "groups")) {
-    page.figures(group_figures(data.columns, data.rows, set));
+  const auto sets = evaluated_sets(data.shown, "groups");
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const EvaluatedSet& set = sets[i];
+    if (i > 0) page.figures(group_figures(data.columns, data.rows, set));  // the first are with the verdict
     for (const auto& run : data.shown) add_groups_of_run(page, data, run, set);
     page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the lowest accuracy."), "note");
   }

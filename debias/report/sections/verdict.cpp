@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "debias/report/sections/evaluation_figures.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/sweep/sweep_record.h"
 
@@ -118,6 +119,9 @@ Html finding_item(const RunColumn& column, const ShortcutVerdict& verdict, bool 
 
 void add_verdict(Page& page, const ReportData& data) {
   page.heading(2, "Verdict");
+  if (const auto sets = evaluated_sets(data.shown, "groups"); !sets.empty()) {
+    page.figures(group_figures(data.columns, data.rows, sets.front()));
+  }
   Html list;
   for (size_t i = 0; i < data.columns.size(); ++i) {
     list += finding_item(data.columns[i], shortcut_verdict(data.columns, i, data.rows), data.columns.size() > 1);
