@@ -42,7 +42,9 @@ TEST_F(AuditCommand, FindsAPlantedSquareAndWritesValuesThatInitReads) {
   EXPECT_EQ(json["shortcuts"][0], first);
   EXPECT_EQ(json["groups"], 200);
   EXPECT_EQ(json["groups_from"], "none");
-  EXPECT_THAT(file_text("audit.html"), HasSubstr("mark, top left"));
+  const std::string page = file_text("audit.html");
+  EXPECT_LT(page.find("mark, top left"), page.find("Next</h2>")) << "the evidence before the commands";
+  EXPECT_THAT(page, HasSubstr("<summary>The table of properties</summary>"));
   const ProcessResult accepted =
       run_debias({"audit", "planted", "--accept", first["name"].get<std::string>(), "--bias-out", "spot.csv", "--fail-if", "shortcut>0"});
   EXPECT_EQ(accepted.exit, 1);
