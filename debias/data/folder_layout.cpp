@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
@@ -88,6 +89,7 @@ FolderLayout find_layout(const std::string& root) {
   if (loose > 0 && (has_splits || !others.empty())) {
     layout.remarks.push_back(fmt::format("{} images directly in {} are in no folder and are ignored", loose, root));
   }
+  if (std::string passed_over = remark_on_passed_over(root, root); !passed_over.empty()) layout.remarks.push_back(std::move(passed_over));
   return layout;
 }
 

@@ -99,6 +99,20 @@ void refuse_single_class(const std::string& root, const DataCheck& train) {
                   *only, train.class_names[static_cast<size_t>(only - train.per_class.begin())]));
 }
 
+// A class of which every file is damaged would be missing without a word.
+void remark_on_unread_classes(const Dataset& train, FolderSurvey& survey) {
+  const DataCheck& check = survey.train_check;
+  std::vector<int64_t> files(check.class_names.size(), 0);
+  for (int64_t i = 0; i < train.size(); ++i) {
+    if (train.label(i) != kUnknown) ++files.at(static_cast<size_t>(train.label(i)));
+  }
+  for (size_t c = 0; c < files.size(); ++c) {
+    if (files[c] == 0 || check.per_class[c] > 0) continue;
+    survey.remarks.push_back(fmt::format("class '{}': none of its {} files can be read, so nothing is learned about it; repair them",
+                                         check.class_names[c], files[c]));
+  }
+}
+
 }  // namespace
 
 std::string bias_doubt(const FolderSurvey& survey) {
@@ -127,6 +141,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
     throw FileError(root, fmt::format("none of its {} images can be read; the first, {}: {}", train->size(), first.path, first.reason));
   }
   refuse_single_class(root, survey.train_check);
+  remark_on_unread_classes(*train, survey);
   const std::vector<std::string>& unknown = survey.train_check.columns.remarks;
   survey.remarks.insert(survey.remarks.end(), unknown.begin(), unknown.end());
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {

@@ -78,6 +78,12 @@ TEST_F(FolderLayoutOf, NamesWhatIsNotReadWhereTheReaderLooks) {
   EXPECT_THAT(found.remarks, IsEmpty());
 }
 
+TEST_F(FolderLayoutOf, CountsWhatSystemsLeaveBesideSplits) {
+  add("train/cat/1.jpg");
+  add("@eaDir/cat/1.jpg");
+  EXPECT_THAT(layout().remarks, ElementsAre(HasSubstr("1 hidden or system folder (@eaDir 1) with 1 image passed over")));
+}
+
 TEST_F(FolderLayoutOf, RefusesWhatNothingCanBeTrainedOn) {
   EXPECT_THAT(message(), HasSubstr("has no readable image"));
   add("cat/1.heic");

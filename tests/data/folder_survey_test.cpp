@@ -57,6 +57,14 @@ TEST_F(FolderSurveyOf, EvaluatesTheTestFolderByTheNamesOfTraining) {
   EXPECT_FALSE(found.has_biases());
 }
 
+TEST_F(FolderSurveyOf, NamesAClassOfWhichNoFileCanBeRead) {
+  add_many("cat", 5);
+  add_many("dog", 5);
+  damage("eel/1.png");
+  damage("eel/2.png");
+  EXPECT_THAT(survey().remarks, ElementsAre(HasSubstr("class 'eel': none of its 2 files can be read")));
+}
+
 TEST_F(FolderSurveyOf, HoldsOutAFifthWithoutATestFolder) {
   add_many("cat", 10);
   add_many("dog", 10);
