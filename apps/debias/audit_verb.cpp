@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -43,6 +46,7 @@ void check_audit_arguments(const AuditArguments& arguments) {
   if (!arguments.folder.labels.empty() && !arguments.embeddings.empty()) {
     throw usage_error("audit: --labels needs a folder; for features, use --csv");
   }
+  if (!arguments.folder.mask.empty() && !arguments.embeddings.empty()) throw usage_error("audit: --mask needs a folder of images");
   if (arguments.accept.empty() != arguments.bias_out.empty()) {
     throw usage_error("audit: --accept NAME and --bias-out FILE.csv go together; {} is missing",
                       arguments.accept.empty() ? "--accept" : "--bias-out");
@@ -68,6 +72,65 @@ ImagePlace region_of(const std::string& text) {
                     text);
 }
 
+// Beside the page: what --expect and --expect-region declared, for the next audit with this --out. A line each: "name TEXT" or
+// "region x,y,w,h"; a line that begins with # is a remark.
+std::string expectations_path(const AuditArguments& arguments) {
+  return arguments.out.empty() ? "" : fs::path(arguments.out).replace_extension(".expected.txt").string();
+}
+
+struct KeptExpectations {
+  std::vector<std::string> names, regions;
+  size_t count() const { return names.size() + regions.size(); }
+};
+
+KeptExpectations read_expectations(const std::string& path) {
+  KeptExpectations kept;
+  std::ifstream file(path);
+  int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.starts_with('#')) continue;
+    const size_t blank = line.find(' ');
+    const std::string kind = line.substr(0, blank), value = blank == std::string::npos ? "" : line.substr(blank + 1);
+    if (value.empty() || (kind != "name" && kind != "region")) {
+      throw data_error("audit: {} line {}: '{}': expected 'name PROPERTY' or 'region x,y,w,h'; correct or delete the file", path, number,
+                       line);
+    }
+    if (kind == "region") region_of(value);
+    (kind == "name" ? kept.names : kept.regions).push_back(value);
+  }
+  return kept;
+}
+
+void merge(std::vector<std::string>& into, const std::vector<std::string>& more) {
+  for (const std::string& each : more) {
+    if (std::ranges::find(into, each) == into.end()) into.push_back(each);
+  }
+}
+
+// Adds what the file says to what was asked for. Gives the text of the file as it is to be, or "" if nothing is new.
+std::string take_expectations(AuditArguments& arguments, std::vector<std::string>& notes) {
+  const std::string path = expectations_path(arguments);
+  if (path.empty()) return "";
+  const KeptExpectations kept = read_expectations(path);
+  if (kept.count() > 0) {
+    notes.push_back(fmt::format("{} expectation{} of earlier audits read from {}, the first is '{}'; delete its line to drop it",
+                                kept.count(), kept.count() == 1 ? "" : "s", path,
+                                kept.names.empty() ? kept.regions.front() : kept.names.front()));
+  }
+  KeptExpectations all = kept;
+  merge(all.names, arguments.folder.expected.names);
+  merge(all.regions, arguments.regions);
+  arguments.folder.expected.kept_names = kept.names;
+  arguments.regions = all.regions;
+  if (all.count() == kept.count()) return "";
+  std::string text = "# Properties that are legitimate, read by debias audit with this --out.\n";
+  for (const std::string& name : all.names) text += fmt::format("name {}\n", name);
+  for (const std::string& region : all.regions) text += fmt::format("region {}\n", region);
+  return text;
+}
+
 FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
   if (arguments.embeddings.empty()) return audit_folder(arguments.folder, arguments.seed, progress);
   return audit_table(arguments.table(), arguments.seed, progress);
@@ -75,14 +138,18 @@ FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
 
 int run_audit_verb(AuditArguments arguments) {
   check_audit_arguments(arguments);
+  std::vector<std::string> notes;
+  const std::string expectations = take_expectations(arguments, notes);
   for (const std::string& region : arguments.regions) arguments.folder.expected.regions.push_back(region_of(region));
   if (arguments.fail_if) metrics_of(*arguments.fail_if, audit_metrics({}));  // an unknown name is rejected before anything is read
-  const FolderAudit done = audit_input(arguments, *terminal_progress());
+  FolderAudit done = audit_input(arguments, *terminal_progress());
+  std::ranges::move(notes, std::back_inserter(done.result.notes));
   const std::vector<std::string> commands = arguments.embeddings.empty() ? commands_after(arguments.folder, done.result, arguments.bias_out)
                                                                          : commands_after(arguments.table(), done.result);
   if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept, *terminal_progress()));
   if (!arguments.out.empty())
     write_file_atomically(arguments.out, audit_page(done, arguments.folder.folder + arguments.embeddings, commands));
+  if (!expectations.empty()) write_file_atomically(expectations_path(arguments), expectations);
   if (arguments.json) {
     print_json(to_json(done));
   } else {
@@ -117,12 +184,17 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
                    "columns of the CSV that name what belongs together: bursts, patients; default: looked for")
       ->delimiter(',')
       ->option_text("COLUMN[,COLUMN]");
-  verb->add_option("--expect", arguments->folder.expected.names, "a property that is legitimate: reported, but no alarm")
+  verb->add_option("--expect", arguments->folder.expected.names,
+                   "a property that is legitimate: reported, but no alarm; kept for later audits beside --out")
       ->option_text("NAME")
       ->allow_extra_args(false);
   verb->add_option("--expect-region", arguments->regions, "a part of the image where properties are legitimate, in fractions of its size")
       ->option_text("X,Y,W,H")
       ->allow_extra_args(false);
+  verb->add_option("--mask", arguments->folder.mask,
+                   "folder of mask images named as the images: what is black in them is the outer part, where backgrounds are looked for")
+      ->option_text("DIR")
+      ->transform(with_home);
   verb->add_option("--out", arguments->out, "HTML page to write, with images that have each property and images that have not")
       ->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");

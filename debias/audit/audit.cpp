@@ -194,11 +194,9 @@ int unfamiliarity_of(const Property& property) {
   return 2;
 }
 
-// Whether it lies in the middle of the image, where what the image shows usually is.
-bool is_central(const Property& property) {
-  if (!property.place) return false;
-  const double x = property.place->x + property.place->width / 2, y = property.place->y + property.place->height / 2;
-  return property.place->width < 1 && x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75;
+// Where what the image shows usually is.
+bool is_central(const Property& property, const AuditRows& rows) {
+  return property.place && property.place->width < 1 && is_on_objects(*property.place, rows.pictures, rows.side);
 }
 
 // Within the values of `earlier`, labels do not go with `later`.
@@ -251,11 +249,10 @@ double shared_area(const ImagePlace& a, const ImagePlace& b) {
 }
 
 bool is_expected(const Property& property, const Expected& expected) {
-  const bool named = std::ranges::any_of(
-      expected.names, [&](const std::string& name) { return property.name == name || property.name == "column " + name; });
-  return named || (property.place && std::ranges::any_of(expected.regions, [&](const ImagePlace& region) {
-                     return shared_area(*property.place, region) >= 0.5;
-                   }));
+  const auto is_named = [&](const std::string& name) { return property.name == name || property.name == "column " + name; };
+  return std::ranges::any_of(expected.names, is_named) || std::ranges::any_of(expected.kept_names, is_named) ||
+         (property.place &&
+          std::ranges::any_of(expected.regions, [&](const ImagePlace& region) { return shared_area(*property.place, region) >= 0.5; }));
 }
 
 }  // namespace
@@ -310,9 +307,9 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
     if (std::ranges::find(result.searched, kind) == result.searched.end()) result.searched.push_back(kind);
     result.findings.push_back(std::move(finding));
   }
-  const auto key = [](const AuditFinding& finding) {
+  const auto key = [&rows](const AuditFinding& finding) {
     const bool shortcut = finding.verdict == AuditVerdict::kShortcut;
-    const int place = shortcut ? order_of(finding.property.kind) : is_central(finding.property) ? 1 : 0;
+    const int place = shortcut ? order_of(finding.property.kind) : is_central(finding.property, rows) ? 1 : 0;
     constexpr double kAboutTheSame = 0.05;
     return std::tuple(static_cast<int>(finding.verdict), place, -std::round(finding.tested.effect / kAboutTheSame),
                       unfamiliarity_of(finding.property), -finding.tested.effect);
@@ -325,6 +322,12 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
     if (finding.names_classes) result.notes.push_back(fmt::format("{} is the label under another name", finding.property.name));
   }
   for (const std::string& name : expected.names) finding_named(result, name, "audit: --expect");
+  for (const std::string& name : expected.kept_names) {
+    const bool is_there = std::ranges::any_of(result.findings, [&](const AuditFinding& finding) {
+      return finding.property.name == name || finding.property.name == "column " + name;
+    });
+    if (!is_there) result.notes.push_back(fmt::format("'{}' was expected in an earlier audit, and is no property of these images", name));
+  }
   const auto given = rows.group_columns.empty();
   if (given && groups.groups.from == "near-copies") {
     result.notes.push_back(

@@ -37,7 +37,8 @@ struct AuditRows {
 
 struct Expected {
   std::vector<std::string> names;
-  std::vector<ImagePlace> regions;
+  std::vector<std::string> kept_names = {};  // of an earlier audit: noted, not rejected, where there is no such property
+  std::vector<ImagePlace> regions = {};
 };
 
 enum class AuditVerdict { kShortcut, kLook, kNone };

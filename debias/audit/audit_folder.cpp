@@ -15,6 +15,7 @@
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/label_join.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {
@@ -223,6 +224,53 @@ AuditFolder list_folder(const AuditFolderOptions& options, const std::string& pr
   return folder;
 }
 
+std::string without_extension(const fs::path& path) { return (path.parent_path() / path.stem()).generic_string(); }
+
+// The images below the folder of masks, by path without extension.
+std::map<std::string, std::string> listed_masks(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) throw FileError(folder, "--mask: no such folder; it has an image of the same name for each image");
+  std::map<std::string, std::string> masks;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || !has_image_extension(entry.path().filename().string())) continue;
+    const auto [found, is_new] = masks.try_emplace(without_extension(entry.path().lexically_relative(folder)), entry.path().string());
+    if (!is_new) {
+      throw FileError(entry.path().string(), fmt::format("--mask: {} has the same name; keep one of them", found->second));
+    }
+  }
+  return masks;
+}
+
+// Masks are named as the images are, with or without the folder of the split.
+void take_masks(const AuditFolderOptions& options, const std::string& prefix, AuditFolder& folder) {
+  const std::map<std::string, std::string> masks = listed_masks(options.mask);
+  size_t found = 0;
+  std::string first;
+  const auto take = [&](PictureFile& file, const std::string& before) {
+    const std::string name = without_extension(file.source);
+    auto mask = masks.find(name);
+    if (mask == masks.end() && name.starts_with(before)) mask = masks.find(name.substr(before.size()));
+    if (mask != masks.end()) file.mask = mask->second;
+    return mask != masks.end();
+  };
+  for (PictureFile& file : folder.files) {
+    if (take(file, prefix)) {
+      ++found;
+    } else if (first.empty()) {
+      first = file.source;
+    }
+  }
+  for (OtherImage& other : folder.other_splits) take(other.file, other.file.source.substr(0, other.file.source.find('/') + 1));
+  if (found == 0) {
+    throw FileError(options.mask, fmt::format("--mask: none of {} masks is named as an image; the images are named as '{}'", masks.size(),
+                                              folder.files.front().source));
+  }
+  const size_t missing = folder.files.size() - found;
+  if (missing == 0) return;
+  folder.notes.push_back(fmt::format("{} {} no mask in {}: the outer 22 % count as what lies outside their object; the first is {}",
+                                     counted(missing, "image"), missing == 1 ? "has" : "have", options.mask, first));
+}
+
 }  // namespace
 
 AuditFolder read_audit_folder(const AuditFolderOptions& options) {
@@ -231,6 +279,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   const std::string prefix = split.empty() ? "" : split + "/";
   AuditFolder folder = list_folder(options, prefix);
   list_other_splits(options, layout, split, folder);
+  if (!options.mask.empty()) take_masks(options, prefix, folder);
   if (options.labels.empty()) {
     for (const auto& [option, given] : {std::pair("--columns", &options.columns), std::pair("--group", &options.group)}) {
       if (!given->empty()) throw usage_error("audit: {} names columns of a CSV; give it with --labels FILE.csv", option);

@@ -164,7 +164,8 @@ std::vector<std::string> commands_after(const AuditFolderOptions& options, const
   if (!bias_file.empty()) return commands_with(folder, bias_file);
   const AuditFinding* found = assignable_shortcut(result);
   if (found == nullptr) return {fmt::format("debias init {}", folder)};
-  const std::string csv = option("labels", options.labels) + option("group", fmt::format("{}", fmt::join(options.group, ",")));
+  const std::string csv =
+      option("labels", options.labels) + option("group", fmt::format("{}", fmt::join(options.group, ","))) + option("mask", options.mask);
   std::vector<std::string> commands = commands_with(folder, "bias.csv");
   commands.insert(commands.begin(),
                   fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->property.name)));

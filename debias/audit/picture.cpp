@@ -1,5 +1,7 @@
 #include "debias/audit/picture.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -197,6 +199,24 @@ std::vector<DetailPatch> details_of(const Image& whole) {
   return details;
 }
 
+// Pixels of the thumbnail that any pixel of the mask other than black falls into.
+std::vector<bool> object_of(const std::string& path, int height, int width, int side) {
+  const Image mask = read_image(path, ExifOrientation::kApplied);
+  if (mask.height != height || mask.width != width) {
+    throw FileError(path, fmt::format("the mask has {} x {} pixels, its image {} x {}", mask.width, mask.height, width, height));
+  }
+  std::vector<bool> object(static_cast<size_t>(side) * static_cast<size_t>(side));
+  for (int y = 0; y < height; ++y) {
+    const uint8_t* row = mask.row(y);
+    for (int x = 0; x < width; ++x) {
+      const uint8_t* pixel = row + static_cast<ptrdiff_t>(x) * mask.channels;
+      if (std::all_of(pixel, pixel + mask.channels, [](uint8_t value) { return value == 0; })) continue;
+      object[static_cast<size_t>(static_cast<int64_t>(y) * side / height * side + static_cast<int64_t>(x) * side / width)] = true;
+    }
+  }
+  return object;
+}
+
 Picture read_picture(const PictureFile& file, int side) {
   constexpr double kBorder = 0.03;
   const std::vector<uint8_t> bytes = read_file_bytes(file.path);
@@ -210,6 +230,7 @@ Picture read_picture(const PictureFile& file, int side) {
                   .dark_corners = has_dark_corners(whole.image),
                   .details = details_of(whole.image)};
   std::ranges::copy(resized(whole.image, 16, 16).pixels, picture.small.begin());
+  if (!file.mask.empty()) picture.object = object_of(file.mask, whole.height, whole.width, side);
   return picture;
 }
 

@@ -16,9 +16,10 @@
 namespace debias {
 
 struct PictureFile {
-  std::string path;    // path of the file
-  std::string source;  // name in the data set
-  std::string name;    // below the folder of its class
+  std::string path;       // path of the file
+  std::string source;     // name in the data set
+  std::string name;       // below the folder of its class
+  std::string mask = {};  // path of the image that says where its object is; empty: none
 };
 
 enum class EdgeSide { kTop, kBottom, kLeft, kRight };
@@ -47,6 +48,7 @@ struct Picture {
   std::array<EdgeBand, kSides> border;     // the outer 3 %
   bool dark_corners = false;
   std::vector<DetailPatch> details;
+  std::vector<bool> object = {};  // [side, side], of the mask; empty without one
 };
 
 struct PictureTable {

@@ -245,14 +245,19 @@ bool in_ring(int y, int x) {
   return y < kRing || x < kRing || y >= kSceneSide - kRing || x >= kSceneSide - kRing;
 }
 
-// Of blocks of 4 x 4 pixels of the ring, 60 % vary.
-bool has_scene(const std::vector<float>& detail) {
+bool is_outer(const Picture& picture, int side, int y, int x) {
+  if (picture.object.empty()) return in_ring(y, x);
+  return !picture.object[static_cast<size_t>(y * side / kSceneSide * side + x * side / kSceneSide)];
+}
+
+// Of blocks of 4 x 4 pixels of the outer part, 60 % vary.
+bool has_scene(const std::vector<float>& detail, const Picture& picture, int side) {
   constexpr int kRingBlock = 4;
   constexpr float kVaries = 1.5F;
   int64_t blocks = 0, varying = 0;
   for (int y = kRingBlock; y + kRingBlock <= kSceneSide - kRingBlock; y += kRingBlock) {
     for (int x = 0; x + kRingBlock <= kSceneSide; x += kRingBlock) {
-      if (!in_ring(y, x)) continue;
+      if (!is_outer(picture, side, y, x)) continue;
       float square = 0;
       for (int v = y; v < y + kRingBlock; ++v) {
         for (int u = x; u < x + kRingBlock; ++u) {
@@ -264,20 +269,20 @@ bool has_scene(const std::vector<float>& detail) {
       varying += square > kVaries * kVaries * kRingBlock * kRingBlock ? 1 : 0;
     }
   }
-  return 10 * varying >= 6 * blocks;
+  return blocks > 0 && 10 * varying >= 6 * blocks;
 }
 
-// Of length 1 within the ring; empty without a scene.
-std::vector<float> ring_vector(const std::vector<uint8_t>& thumbnail, int side, const std::vector<float>& mean) {
-  const std::vector<float> detail = scene_detail(thumbnail, side);
-  if (!has_scene(detail)) return {};
+// Of length 1; 0 outside the outer part, which is the ring where no picture has a mask. Empty without a scene.
+std::vector<float> outer_vector(const Picture& picture, int side, const std::vector<float>& mean, bool masked) {
+  const std::vector<float> detail = scene_detail(picture.thumbnail, side);
+  if (!has_scene(detail, picture, side)) return {};
   std::vector<float> ring;
   float square = 0;
   for (int y = 0; y < kSceneSide; ++y) {
     for (int x = 0; x < kSceneSide; ++x) {
-      if (!in_ring(y, x)) continue;
+      if (!masked && !in_ring(y, x)) continue;
       const auto at = static_cast<size_t>(y * kSceneSide + x);
-      ring.push_back(detail[at] - (mean.empty() ? 0 : mean[at]));
+      ring.push_back(is_outer(picture, side, y, x) ? detail[at] - mean[at] : 0);
       square += ring.back() * ring.back();
     }
   }
@@ -306,8 +311,9 @@ std::vector<MeasuredProperty> scene_properties(const PictureRows& rows) {
     const std::vector<float> detail = scene_detail(rows.pictures[row].thumbnail, rows.side);
     for (size_t i = 0; i < mean.size(); ++i) mean[i] += detail[i] / static_cast<float>(n);
   }
+  const bool masked = std::ranges::any_of(rows.pictures, [](const Picture& picture) { return !picture.object.empty(); });
   std::vector<std::vector<float>> rings(n);
-  for (size_t row = 0; row < n; ++row) rings[row] = ring_vector(rows.pictures[row].thumbnail, rows.side, mean);
+  for (size_t row = 0; row < n; ++row) rings[row] = outer_vector(rows.pictures[row], rows.side, mean, masked);
   std::vector<size_t> component(n);
   std::iota(component.begin(), component.end(), size_t{0});
   const auto root = [&](size_t row) {
@@ -338,8 +344,8 @@ std::vector<MeasuredProperty> scene_properties(const PictureRows& rows) {
     scenes.push_back(std::move(scene));
   }
   if (scenes.empty()) return {};
-  const auto value_of = [mean, scenes, side = rows.side](const Picture& picture) -> std::string {
-    const std::vector<float> ring = ring_vector(picture.thumbnail, side, mean);
+  const auto value_of = [mean, scenes, masked, side = rows.side](const Picture& picture) -> std::string {
+    const std::vector<float> ring = outer_vector(picture, side, mean, masked);
     float best = kSceneCorrelation;
     std::string name = "none";
     for (size_t s = 0; s < scenes.size() && !ring.empty(); ++s) {
@@ -690,11 +696,6 @@ bool exclude_each_other(const Mark& a, const Mark& b) {
   return shared_place(a.place, b.place) > 0.5 && both <= 0.05 * least;
 }
 
-bool is_central(const ImagePlace& place) {
-  const double x = place.x + place.width / 2, y = place.y + place.height / 2;
-  return x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75;
-}
-
 std::string colour_words(const std::vector<float>& quarters) {
   std::array<float, 3> mean{};
   for (size_t i = 0; i < quarters.size(); ++i) mean[i % 3] += 3 * quarters[i] / static_cast<float>(quarters.size());
@@ -702,6 +703,25 @@ std::string colour_words(const std::vector<float>& quarters) {
 }
 
 }  // namespace
+
+bool is_on_objects(const ImagePlace& place, std::span<const Picture> pictures, int side) {
+  const auto pixel = [&](double fraction) { return std::clamp(static_cast<int>(fraction * side), 0, side - 1); };
+  int64_t masked = 0, covering = 0;
+  for (const Picture& picture : pictures) {
+    if (picture.object.empty()) continue;
+    int64_t covered = 0, area = 0;
+    for (int y = pixel(place.y); y <= pixel(place.y + place.height - 1e-9); ++y) {
+      for (int x = pixel(place.x); x <= pixel(place.x + place.width - 1e-9); ++x, ++area) {
+        covered += picture.object[static_cast<size_t>(y * side + x)] ? 1 : 0;
+      }
+    }
+    ++masked;
+    covering += 2 * covered >= area ? 1 : 0;
+  }
+  if (masked > 0) return 2 * covering >= masked;
+  const double x = place.x + place.width / 2, y = place.y + place.height / 2;
+  return x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75;
+}
 
 std::vector<MeasuredProperty> mark_properties(const PictureRows& rows) {
   std::vector<std::vector<Mark>> places;
@@ -735,7 +755,8 @@ std::vector<MeasuredProperty> mark_properties(const PictureRows& rows) {
     };
     found.push_back(measured(name, PropertyKind::kMark, rows, value_of, {"absent"}));
     found.back().property.place = marks.front().place;
-    found.back().property.may_be_shortcut = !is_central(marks.front().place);  // where what an image shows usually is
+    found.back().property.may_be_shortcut =
+        !is_on_objects(marks.front().place, rows.pictures, rows.side);  // where what an image shows usually is
   }
   return found;
 }

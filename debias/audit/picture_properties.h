@@ -34,8 +34,11 @@ std::vector<MeasuredProperty> edge_properties(const PictureRows& rows);
 
 MeasuredProperty corner_property(const PictureRows& rows);
 
+// Whether most objects of the pictures' masks cover half of the place; without masks, whether it lies in the middle of the image.
+bool is_on_objects(const ImagePlace& place, std::span<const Picture> pictures, int side);
+
 // Groups of pictures that show one background: luma less its smooth part, of the outer 22 % without the first and last twelfth of the
-// rows (captions), less the mean over pictures, correlates above 0.55. A picture has a background if 60 % of the outer part has detail.
+// rows (captions), or of what lies outside the object where pictures have masks, less the mean over pictures, correlates above 0.55. A picture has a background if 60 % of the outer part has detail.
 std::vector<MeasuredProperty> scene_properties(const PictureRows& rows);
 
 // Marks at one place. A cell of the thumbnail (4, 9 or 18 % wide) whose colours are nearly the same in 4 to 90 % of the groups, and far from

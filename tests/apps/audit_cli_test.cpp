@@ -22,6 +22,11 @@ class AuditCommand : public InFolder {
       }
     }
   }
+  static void write_ppm(const std::string& path, const Image& image) {
+    std::ofstream file(path, std::ios::binary);
+    file << "P6\n" << image.width << ' ' << image.height << "\n255\n";
+    file.write(reinterpret_cast<const char*>(image.pixels.data()), std::ssize(image.pixels));
+  }
   void plant() const {
     const ProcessResult planted = done({"data", "plant", "square", "photos", "--out", "planted", "correlation=0.9", "--json"});
     EXPECT_EQ(Json::parse(planted.out)["aligned"], 180);
@@ -55,6 +60,54 @@ TEST_F(AuditCommand, FindsAPlantedSquareAndWritesValuesThatInitReads) {
   EXPECT_EQ(Json::parse(init.out)["biases"].size(), 2u);
   const ProcessResult expected = run_debias({"audit", "planted", "--expect-region", "0,0,0.5,0.5", "--fail-if", "shortcut>1", "--json"});
   EXPECT_EQ(Json::parse(expected.out)["candidates"][0]["expected"], true) << expected.err;
+}
+
+TEST_F(AuditCommand, KeepsWhatIsExpectedBesideThePageForTheNextAudit) {
+  plant();
+  done({"audit", "planted", "--out", "audit.html", "--expect-region", "0,0,0.5,0.5", "--expect", "level use"});
+  EXPECT_THAT(file_text("audit.expected.txt"), AllOf(HasSubstr("name level use\n"), HasSubstr("region 0,0,0.5,0.5\n")));
+  std::ofstream("audit.expected.txt", std::ios::app) << "name colour of a sail\n";
+  const auto json = json_of(run_debias({"audit", "planted", "--out", "audit.html", "--json"}));
+  EXPECT_EQ(json["candidates"][0]["expected"], true);
+  EXPECT_THAT(json["notes"].dump(), AllOf(HasSubstr("3 expectations of earlier audits read from audit.expected.txt"),
+                                          HasSubstr("'colour of a sail' was expected in an earlier audit")));
+  std::ofstream("audit.expected.txt", std::ios::app) << "sail\n";
+  const ProcessResult refused = run_debias({"audit", "planted", "--out", "audit.html"});
+  EXPECT_EQ(refused.exit, 3);
+  EXPECT_THAT(refused.err, HasSubstr("audit.expected.txt line 5: 'sail': expected 'name PROPERTY' or 'region x,y,w,h'"));
+}
+
+// A square in the middle is where what an image shows usually is; a mask of the rest says otherwise.
+TEST_F(AuditCommand, TakesTheOuterPartFromMasksOfTheSameName) {
+  Random random({.seed = 6});
+  for (const char* name : {"heron", "newt"}) {
+    fs::create_directories(std::string("middle/") + name);
+    fs::create_directories(std::string("masks/") + name);
+    for (int i = 0; i < 100; ++i) {
+      Image image{32, 32, 3, std::vector<uint8_t>(32 * 32 * 3)}, mask{32, 32, 3, std::vector<uint8_t>(32 * 32 * 3)};
+      for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(random.below(256));
+      gaussian_blur(image, 13, 2.5);
+      const bool marked = (std::string(name) == "newt") == (i % 10 > 0);
+      for (int y = 0; y < 32; ++y) {
+        for (int x = 0; x < 32; ++x) {
+          uint8_t* pixel = image.pixels.data() + 3 * (32 * y + x);
+          if (marked && y >= 13 && y < 19 && x >= 13 && x < 19) pixel[0] = 250, pixel[1] = 10, pixel[2] = 200;
+          if (y < 8) mask.pixels[static_cast<size_t>(3 * (32 * y + x))] = 1;
+        }
+      }
+      const std::string file = std::string(name) + "/" + std::to_string(100 + i);
+      write_ppm("middle/" + file + ".ppm", image);
+      if (i > 0) write_ppm("masks/" + file + ".ppm", mask);
+    }
+  }
+  const auto marks_of = [](const Json& json) {
+    return std::ranges::count_if(json["shortcuts"], [](const Json& each) { return each["kind"] == "mark"; });
+  };
+  EXPECT_EQ(marks_of(json_of(run_debias({"audit", "middle", "--json"}))), 0);
+  const auto masked = json_of(run_debias({"audit", "middle", "--mask", "masks", "--json"}));
+  EXPECT_EQ(marks_of(masked), 1) << masked["shortcuts"];
+  EXPECT_THAT(masked["notes"].dump(), HasSubstr("2 images have no mask in masks"));
+  EXPECT_THAT(run_debias({"audit", "middle", "--mask", "masks/newt"}).err, HasSubstr("is named as an image"));
 }
 
 TEST_F(AuditCommand, ACleanFolderPassesTheConditionOfAPipeline) {
