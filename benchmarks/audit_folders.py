@@ -14,7 +14,8 @@ Protocol, fixed before the first run; none of the kinds was looked at when rules
               screenshot  task bar at the bottom | dark theme of the title bar
               tile        corner without data | warmer tone (a sensor): worth a look is enough
               micrograph  scale bar at the bottom right | vignette
-  counted   clean: a folder with a `shortcut`. Biased: the first `shortcut` is of the kinds that TRUE lists.
+  counted   clean: a folder with a `shortcut`. Biased: the name of the first `shortcut` (of a tone: or of the first `look` where there is no
+            shortcut) begins as TRUE says. The first run counted by kind alone, which took marks at other places for the sign.
 Needs numpy and Pillow, and DejaVu's fonts. The same arguments give the same images.
 """
 
@@ -29,9 +30,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 CLASSES = {0: 6, 1: 2, 2: 3, 3: 4}  # by (seed - 100) % 4
-TRUE = {("document", 1): ("mark", "detail"), ("document", 0): ("edge", "mark"), ("screenshot", 1): ("edge", "mark", "detail"),
-        ("screenshot", 0): ("edge", "mark"), ("tile", 1): ("mark", "edge", "corners"), ("tile", 0): ("description",),
-        ("micrograph", 1): ("mark", "detail"), ("micrograph", 0): ("corners", "description")}
+TRUE = {("document", 1): ("mark, top left",), ("document", 0): ("mark, right", "colour of the right"),
+        ("screenshot", 1): ("mark, bottom", "colour of the bottom"), ("screenshot", 0): ("mark, top", "colour of the top"),
+        ("tile", 1): ("mark, top left",), ("tile", 0): ("chroma", "casts", "tones", "colours", "tone curve"),
+        ("micrograph", 1): ("mark, bottom right",), ("micrograph", 0): ("dark corners", "shading")}  # beginnings of names
 WORDS = ("the of and to in a is that for it was on as with his they at be this from have or by one had not but what all were when we there "
          "can an your which their said if do will each about how up out them then she many some so these would other into has more").split()
 
@@ -249,9 +251,12 @@ def run(options):
 
 def is_true(line):
     kind, _, seed = line["folder"].split("-")
-    wanted = TRUE[kind, int(seed) % 2]
-    first = line["shortcuts"] or (line["look"] if wanted == ("description",) else [])
-    return bool(first) and first[0][1] in wanted
+    first = line["shortcuts"] or (line["look"] if (kind, int(seed) % 2) == ("tile", 0) else [])
+    return bool(first) and name_of(first[0]).startswith(TRUE[kind, int(seed) % 2])
+
+
+def name_of(each):
+    return each if isinstance(each, str) else each[0]
 
 
 def tables(path):
