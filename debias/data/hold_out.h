@@ -3,6 +3,9 @@
 // Stratified by label: N n_c / n images of a class with n_c of the n images are held out, the remainders going to the classes with the
 // largest fractions (the lower label first). Which images of a class is a function of the seed. Both parts keep the source's order
 // and ids.
+//
+// Samples of one group stay on one side: groups come in an order that the seed decides, and one is held out if that brings the counts of the
+// classes nearer to those above (by the sum of squares). The number held out is then near N.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +31,9 @@ struct HoldOutParts {
   std::vector<int64_t> held_out;  // indices, ascending
 };
 
-// `labels[i]` of image i; kUnknown is a stratum of its own. A usage error unless 0 <= count < labels.size().
-HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t count, uint64_t seed);
+// `labels[i]` of image i; kUnknown is a stratum of its own. `groups[i]` is its group; kUnknown, or no `groups`: the image alone. A usage error
+// unless 0 <= count < labels.size(), and where all images are one group.
+HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t count, uint64_t seed, const std::vector<int64_t>& groups = {});
 
 enum class HoldOutPart { kKept, kHeldOut };
 

@@ -23,6 +23,7 @@ class Renumbered : public Dataset {
   int64_t id(int64_t index) const override { return source_->id(index); }
   int64_t label(int64_t index) const override { return of(labels_, index); }
   int64_t bias(int64_t index) const override { return of(biases_, index); }
+  int64_t group(int64_t index) const override { return source_->group(index); }
   std::string source(int64_t index) const override { return source_->source(index); }
 
  private:

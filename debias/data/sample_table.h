@@ -31,6 +31,7 @@ struct DatasetInfo {
   std::string split;                     // train, test, held_out, ...
   std::vector<std::string> class_names;  // empty when unlabelled
   std::vector<std::string> bias_names;   // empty when there is no bias attribute
+  std::vector<std::string> group_names;  // empty when nothing says which samples belong together
   int channels = 3;                      // of images, as the next three; 0 where samples are none
   int height = 0, width = 0;             // 0 when images differ
   int64_t words = 0;                     // of the vocabulary, where samples are sentences
@@ -53,6 +54,7 @@ class SampleTable {
   virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
   virtual int64_t label(int64_t) const { return kUnknown; }
   virtual int64_t bias(int64_t) const { return kUnknown; }
+  virtual int64_t group(int64_t) const { return kUnknown; }  // samples of one belong together, as images of one patient
   // The files below the root that samples are parts of, several a file; empty if each sample is one, or is identified by its pixels.
   virtual std::vector<std::string> files() const { return {}; }
   virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed

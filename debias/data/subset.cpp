@@ -4,10 +4,11 @@
 
 namespace debias {
 
-Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices, std::string split)
+Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices, std::string split, const std::string& remark)
     : source_(std::move(source)), indices_(std::move(indices)), info_(source_->info()) {
   for (int64_t index : indices_) require_index(*source_, index);
   info_.split = std::move(split);
+  if (!remark.empty()) info_.remarks.push_back(remark);
 }
 
 int64_t Subset::at(int64_t index) const {

@@ -63,6 +63,39 @@ TEST(HoldOut, RefusesToTakeEverything) {
   EXPECT_EQ(partition_hold_out({0, 1}, 0, 0).kept.size(), 2u);
 }
 
+TEST(HoldOut, KeepsGroupsWholeAndTheSharesOfClasses) {
+  std::vector<int64_t> labels, groups;  // 40 groups of 1 to 5 images, a class each, and 10 images without a group
+  for (int64_t group = 0; group < 40; ++group) {
+    for (int64_t i = 0; i < 1 + group % 5; ++i) {
+      labels.push_back(group % 2);
+      groups.push_back(group);
+    }
+  }
+  labels.insert(labels.end(), 10, 0);
+  groups.insert(groups.end(), 10, kUnknown);
+  for (const uint64_t seed : {1, 2, 3}) {
+    const HoldOutParts parts = partition_hold_out(labels, 39, seed, groups);  // 21 of 70, 18 of 60
+    std::set<int64_t> kept, held;
+    std::map<int64_t, int> of_class;
+    for (const int64_t i : parts.kept) kept.insert(groups[static_cast<size_t>(i)]);
+    for (const int64_t i : parts.held_out) {
+      held.insert(groups[static_cast<size_t>(i)]);
+      ++of_class[labels[static_cast<size_t>(i)]];
+    }
+    kept.erase(kUnknown);
+    for (const int64_t group : kept) EXPECT_FALSE(held.contains(group)) << group;
+    EXPECT_EQ(parts.kept.size() + parts.held_out.size(), labels.size());
+    EXPECT_NEAR(of_class[0], 21, 2);
+    EXPECT_NEAR(of_class[1], 18, 2);
+  }
+}
+
+TEST(HoldOut, LeavesAGroupToTrainOnAndHoldsOneOut) {
+  EXPECT_EQ(partition_hold_out({0, 0, 1, 1}, 1, 0, {0, 0, 1, 1}).held_out.size(), 2u);
+  EXPECT_EQ(partition_hold_out({0, 0, 1, 1}, 3, 0, {0, 0, 1, 1}).held_out.size(), 2u);
+  EXPECT_THROW(partition_hold_out({0, 0, 1, 1}, 1, 0, {7, 7, 7, 7}), Error);
+}
+
 std::vector<int64_t> indices(const std::vector<Visit>& visits) {
   std::vector<int64_t> result;
   for (const Visit& visit : visits) result.push_back(visit.index);

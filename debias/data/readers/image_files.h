@@ -14,6 +14,7 @@ struct ImageFile {
   std::string path;  // relative to the root, with '/'
   int64_t label = kUnknown;
   int64_t bias = kUnknown;
+  int64_t group = kUnknown;
   int64_t id = kUnknown;  // where unknown, its place in the list
 };
 
@@ -29,6 +30,7 @@ class ImageFiles : public Dataset {
   int64_t id(int64_t index) const override;
   int64_t label(int64_t index) const override { return at(index).label; }
   int64_t bias(int64_t index) const override { return at(index).bias; }
+  int64_t group(int64_t index) const override { return at(index).group; }
   std::string source(int64_t index) const override { return at(index).path; }
 
  private:

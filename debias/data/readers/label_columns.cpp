@@ -6,7 +6,13 @@ LabelColumns LabelColumns::from_config(const Config& value, const std::string& w
   if (value.is_null()) return {};
   if (value.is_scalar()) return LabelColumns{.file = read_value<std::string>(value, what)};
   if (!value.is_map()) options_detail::refuse(value, what, "a file or a map {file: FILE.csv, path: ..., label: ..., bias: ...}");
-  LabelColumns columns = options_from<LabelColumns>(value, what);
+  Config section = value;
+  if (const Config* group = value.find("group"); group != nullptr && group->is_sequence()) {
+    std::string titles;
+    for (const Config& title : group->items()) titles += (titles.empty() ? "" : ",") + read_value<std::string>(title, what + ": group");
+    section.set("group", Config::string(titles));
+  }
+  LabelColumns columns = options_from<LabelColumns>(section, what);
   if (columns.file.empty()) throw usage_error("{}{}: no file is given; write file: FILE.csv", value.prefix(), what);
   return columns;
 }

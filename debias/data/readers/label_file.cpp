@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "debias/core/nearest_name.h"
+#include "debias/core/normal_form.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/row_names.h"
 
@@ -131,6 +132,46 @@ std::vector<int64_t> read_column(const CsvTable& table, std::optional<size_t> po
   return std::move(values.values);
 }
 
+// The columns that an option names, by one title or several between commas.
+std::vector<size_t> group_columns(const CsvTable& table, const std::optional<std::string>& titles) {
+  if (!titles || titles->empty() || table.find(*titles)) {
+    const auto found = wanted(table, titles, "group");
+    return found ? std::vector<size_t>{*found} : std::vector<size_t>{};
+  }
+  std::vector<size_t> columns;
+  for (size_t begin = 0; begin <= titles->size();) {
+    const size_t end = std::min(titles->find(',', begin), titles->size());
+    columns.push_back(required(table, plain_text(titles->substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  return columns;
+}
+
+// One a row; a row with an unknown value in one of the columns has no group.
+std::vector<int64_t> read_groups(const CsvTable& table, const std::vector<size_t>& positions, LabelColumn& column) {
+  if (positions.empty()) return {};
+  column.kind = ColumnKind::kNames;
+  std::vector<std::optional<std::string>> names(table.rows().size(), "");
+  for (const size_t position : positions) {
+    ColumnFields fields = table.fields(position);
+    column.title += (column.title.empty() ? "" : ",") + fields.title;
+    clear_missing_words(fields);
+    const CategoricalValues values = categorical_values(fields, SignsAlone::kName);
+    column.notes.insert(column.notes.end(), fields.notes.begin(), fields.notes.end());
+    for (size_t row = 0; row < names.size(); ++row) {
+      if (values.values[row] == kUnknown) names[row].reset();
+      if (names[row]) *names[row] += (position == positions.front() ? "" : ",") + values.names[static_cast<size_t>(values.values[row])];
+    }
+  }
+  std::map<std::string, int64_t> number;
+  std::vector<int64_t> groups;
+  for (const auto& name : names) {
+    if (name && number.try_emplace(*name, std::ssize(number)).second) column.names.push_back(*name);
+    groups.push_back(name ? number.at(*name) : kUnknown);
+  }
+  return groups;
+}
+
 std::vector<OtherColumn> other_columns(const CsvTable& table, const std::vector<size_t>& taken) {
   std::vector<OtherColumn> others;
   for (size_t position = 0; position < table.titles().size(); ++position) {
@@ -165,6 +206,8 @@ LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::st
   for (const auto& column : {label_column, bias_column}) {
     if (column) taken.push_back(*column);
   }
+  const std::vector<size_t> groups_of = group_columns(table, columns.group);
+  taken.insert(taken.end(), groups_of.begin(), groups_of.end());
   const size_t paths = path_column(table, columns, taken, images, file.notes);
   if (taken.empty()) refuse_without_values(table);
   taken.push_back(paths);
@@ -173,6 +216,7 @@ LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::st
   file.others = other_columns(table, taken);
   const std::vector<int64_t> labels = read_column(table, label_column, "class", file.label);
   const std::vector<int64_t> biases = read_column(table, bias_column, "bias label", file.bias);
+  const std::vector<int64_t> groups = read_groups(table, groups_of, file.group);
   const std::vector<std::string> splits = split_fields(table);
   std::vector<std::string> names;
   for (const CsvRecord& row : table.rows()) names.push_back(normal_path(row.fields[paths]));
@@ -182,8 +226,8 @@ LabelFile read_label_file(const LabelColumns& columns, const std::vector<std::st
   for (size_t i = 0; i < names.size(); ++i) {
     if (left_out.contains(static_cast<int64_t>(i))) continue;
     const CsvRecord& row = table.rows()[i];
-    file.rows.push_back({std::move(names[i]), labels.empty() ? kUnknown : labels[i], biases.empty() ? kUnknown : biases[i], row.line,
-                         splits.empty() ? "" : splits[i]});
+    file.rows.push_back({std::move(names[i]), labels.empty() ? kUnknown : labels[i], biases.empty() ? kUnknown : biases[i],
+                         groups.empty() ? kUnknown : groups[i], row.line, splits.empty() ? "" : splits[i]});
   }
   for (OtherColumn& column : file.others) {
     for (auto row = repeated.rbegin(); row != repeated.rend(); ++row) column.values.erase(column.values.begin() + *row);

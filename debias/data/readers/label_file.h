@@ -1,6 +1,6 @@
 // CSV files of labels and biases by image path (csv_table.h, label_columns.h).
 //
-// The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases
+// The first line is a header. Other columns than the four are kept as text, so that a reader can report them. Blanks around labels, biases
 // and the names of columns do not count. Which fields are unknown, says table_column.h. A column is one of two things:
 //   integers   every known field is an integer from 0 to 2^31 - 1, as it is printed or with zeros after the point. The value is the number
 //              itself; since its classes are then 0 to the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone,
@@ -33,6 +33,7 @@ struct LabelRow {
   std::string path;  // normalised: no "./", "//" or "x/../"
   int64_t label = kUnknown;
   int64_t bias = kUnknown;
+  int64_t group = kUnknown;
   int64_t line = 0;        // in the file, from 1
   std::string split = {};  // of the column `split`; empty without it
 };
@@ -47,6 +48,7 @@ struct LabelFile {
   std::vector<LabelRow> rows;  // in the order of the file
   std::string path_title;      // of the column of paths
   LabelColumn label, bias;
+  LabelColumn group;                // its values are names, of any kind of column; the title of several is "patient,burst"
   std::vector<OtherColumn> others;  // in the order of the file; those without a title are left out
   std::vector<std::string> notes;   // of the file: what was left out, and which column has the paths
   bool looks_for_bias = true;       // false: the options say that the file holds none (bias: none)

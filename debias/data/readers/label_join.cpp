@@ -269,7 +269,7 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
   use.file = places.csv;
   use.read = {labels.path_title};
   use.has_labels = labels.label.kind != ColumnKind::kAbsent;
-  for (const LabelColumn* column : {&labels.label, &labels.bias}) {
+  for (const LabelColumn* column : {&labels.label, &labels.bias, &labels.group}) {
     if (column->kind != ColumnKind::kAbsent) use.read.push_back(column->title);
   }
   if (labels.others.empty()) return;
@@ -317,6 +317,7 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
   };
   lay(labels.label, &LabelRow::label, &ImageFile::label, info.class_names);
   lay(labels.bias, &LabelRow::bias, &ImageFile::bias, info.bias_names);
+  lay(labels.group, &LabelRow::group, &ImageFile::group, info.group_names);
   report_columns(places, labels, rows, files, info);
 }
 

@@ -214,6 +214,20 @@ TEST_F(ImageFolder, FollowsLinksToFoldersElsewhere) {
   EXPECT_THAT(sources(*open()), ElementsAre("a/1.png", "a/linked/more/5.png", "c/more/5.png"));
 }
 
+TEST_F(ImageFolder, ReadsGroupsFromOneColumnOrSeveral) {
+  for (const std::string name : {"1", "2", "3", "4"}) add("a/" + name + ".png");
+  write(folder_ / "t.csv", "path,label,group,day\na/1.png,x,p,1\na/2.png,x,q,1\na/3.png,x,p,2\na/4.png,x,,1\n");
+  const auto groups = [&](const std::string& group) {
+    const auto data = open(ImageFolderOptions{.labels = {.file = folder_ / "t.csv", .group = group}});
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < data->size(); ++i) all.push_back(data->group(i));
+    return all;
+  };
+  EXPECT_THAT(groups(""), ElementsAre(0, 1, 0, kUnknown));
+  EXPECT_THAT(groups("group,day"), ElementsAre(0, 1, 2, kUnknown));
+  EXPECT_THAT(groups("day"), ElementsAre(0, 0, 1, 0));
+}
+
 TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
   for (const std::string name : {"beagle", "oak", "pug", "tabby"}) add(name + "/1.png");
   write(folder_ / "classes.txt", "# mine\ndog: pug beagle poodle\n\ntabby\n");
