@@ -12,6 +12,7 @@
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
 #include "debias/core/printable.h"
+#include "debias/data/split_names.h"
 #include "debias/image/image_decode.h"
 
 namespace debias {
