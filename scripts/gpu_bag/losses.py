@@ -7,7 +7,9 @@ beside CLIP's loss; and the kernels, copies and waits of a training step. Exit 1
 
 import argparse
 import math
+import pathlib
 import sys
+import sysconfig
 import time
 import warnings
 
@@ -62,7 +64,7 @@ def called(entry, loss, z):
     if entry["kind"] == "logits":
         return loss(4 * z[:, 0, :5], labels, *([bias] if entry["needs_bias"] else []))
     if entry["min_views"] == 2:
-        return loss(z, labels) if entry["needs_labels"] else loss(z)
+        return loss(z, labels=labels) if entry["needs_labels"] else loss(z)
     more = {"weights": F.one_hot(bias, 3).to(z.dtype) + 0.05} if entry["takes_bias_features"] else {}
     return loss(z, labels, *([bias] if entry["needs_bias"] or more else []), **more)
 
@@ -85,7 +87,7 @@ def check(entry):
         dtype = getattr(torch, way, torch.float32)
         function = loss
         if way == "compiled":
-            if time.monotonic() > end - given.seconds / 3:
+            if not compiles or time.monotonic() > end - given.seconds / 3:
                 line.append("compiled not tried")
                 continue
             function = torch.compile(loss)
@@ -185,6 +187,9 @@ def step_profile():
         print(profile.key_averages().table(sort_by="self_device_time_total", row_limit=12))
 
 
+compiles = pathlib.Path(sysconfig.get_path("include"), "Python.h").exists()
+if not compiles:
+    print("torch.compile is not tried: what it writes is built with Python.h, which is missing here (package python3-dev)")
 print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if on_gpu else 'cpu'}")
 for entry in debias.objectives():
     try:

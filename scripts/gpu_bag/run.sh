@@ -12,9 +12,9 @@ usage="usage: run.sh [--device cuda | cpu] [--only STAGE,STAGE...] [--dry-run]"
 stop() { printf 'run.sh: %s\n' "$*" >&2; exit 2; }
 
 stages=(
-  "unpack|30|the source and the packages are here"
+  "unpack|45|the source and the packages are here"
   "losses|100|values and gradients of all losses in Python are those of float64 on the CPU; times, memory and waits are printed"
-  "build|210|the program is built against this torch"
+  "build|205|the program is built against this torch"
   "certify|60|debias certify device: every claim holds"
   "methods|70|each method trains in bf16; a killed training resumes"
   "mnist|110|Biased-MNIST with the paper's network: trained epochs, accuracy beside the published one; go on with --only mnist"
@@ -26,11 +26,11 @@ stage_unpack() {
   nvidia-smi 2>/dev/null || echo "no nvidia-smi"
   nproc
   python3 -c 'import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.cuda.is_available())'
-  # python3 unpacks where the machine has no xz.
-  [ -d data ] || python3 -c 'import tarfile; tarfile.open("debias.tar.xz").extractall(".")'
+  # python3 unpacks where the machine has no xz. What ended half way is unpacked again.
+  [ -e "$OUT/unpacked" ] || python3 -c 'import tarfile; tarfile.open("debias.tar.xz").extractall(".")' && touch "$OUT/unpacked"
 }
 
-stage_losses() { DEBIAS_ENGINE=none PYTHONPATH=$(tree)python python3 -B losses.py --device "$device" --seconds 90; }
+stage_losses() { DEBIAS_ENGINE=none PYTHONPATH=$(tree)python${PYTHONPATH:+:$PYTHONPATH} python3 -B losses.py --device "$device" --seconds 90; }
 
 stage_build() {
   make -C "$(tree)" build LIBTORCH="$(python3 -c 'import os, torch; print(os.path.dirname(torch.__file__))')"
@@ -52,22 +52,29 @@ train() {
   return $code
 }
 
+epochs_of() { grep -c '"train_loss"' "$OUT/runs/$1/metrics.jsonl" 2>/dev/null; }
+
 stage_methods() {
-  local name failed=0
-  for name in simclr moco cmc; do
-    train "$name" "method=$name" train.epochs=2 --overwrite || failed=1
-  done
-  train killed train.epochs=1000 --overwrite &
-  sleep 5
+  local failed=0
+  train simclr method=simclr train.epochs=2 --overwrite || failed=1
+  train moco method=moco train.epochs=2 --overwrite || failed=1
+  train cmc method=cmc 'views={count: 1, steps: [random_resized_crop: {size: 28}, rgb_to_lab]}' train.epochs=2 --overwrite || failed=1
+  rm -rf "$OUT/runs/killed"
+  train killed train.epochs=12 &
+  until [ "$(epochs_of killed)" -ge 2 ] 2>/dev/null || ! jobs -r | grep -q .; do sleep 0.2; done
   pkill -KILL -f "output=$OUT/runs/killed" && wait
-  train killed "train.epochs=$(($(grep -c '"train_loss"' "$OUT/runs/killed/metrics.jsonl") + 2))" --resume || failed=1
+  echo "killed after epoch $(epochs_of killed)"
+  train killed train.epochs=12 --resume || failed=1
   return $failed
 }
 
+# Ends by itself: three trainings are stopped with checkpoints. It passes when each has trained an epoch.
 stage_mnist() {
-  local words=()
-  [ "$device" = cuda ] || words=(train.device=cpu train.precision=fp32)
-  "$bin" sweep mnist.yaml --jobs 3 "output=$OUT/runs/gpu-bag" "${words[@]}"
+  local words=() code=0
+  [ "$device" = cuda ] || words=(train.device=cpu train.precision=fp32 data.train.hold_out=59488)  # two batches an epoch
+  timeout --signal=TERM 95 "$bin" sweep mnist.yaml --jobs 3 "output=$OUT/runs/gpu-bag" "${words[@]}" || code=$?
+  [ $code = 0 ] || [ $code = 124 ] || return $code
+  [ "$(find "$OUT/runs/gpu-bag" -name metrics.jsonl -exec grep -l '"train_loss"' {} + | wc -l)" = 3 ]
 }
 
 # What the sweep's runs reached so far, also where the stage ended late.
@@ -77,7 +84,7 @@ import json, pathlib, sys
 published = {"ce": 0.795, "ce_fairkl": 0.9485, "eps_supinfonce_fairkl": 0.970}
 for file in sorted(pathlib.Path(sys.argv[1]).rglob("metrics.jsonl")):
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    epochs = max((line.get("epoch", 0) for line in lines), default=0)
+    epochs = sum("train_loss" in line for line in lines)
     found = [line["test.acc1"] for line in lines if "test.acc1" in line]
     variant = next((part for part in file.parts if part in published), "?")
     print(f"{variant}, {file.parent.name}: {epochs} epochs, test.acc1 {found[-1] if found else 'not evaluated yet'}, published after 80: {published.get(variant)}")

@@ -1,4 +1,4 @@
-"""scripts/gpu_day.sh lists its steps, goes on after one that fails, and reports outcomes and numbers, without a GPU."""
+"""scripts/gpu_day.sh and the bag it packs list their steps, go on after one that fails, and report outcomes and numbers, without a GPU."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import time
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu_day.sh"
+BAG, BAG_STAGES = SCRIPT.parent / "gpu_bag", ["unpack", "losses", "build", "certify", "methods", "mnist"]
 STEPS = ["facts", "build", "libraries", "device", "certify", "certify_moco", "certify_ranks", "certify_gpu_ranks", "tests", "accuracy",
          "bf16", "resume", "evaluation", "processes", "lost_rank", "wheel", "timings"]
 
@@ -126,6 +127,34 @@ class GpuDay(unittest.TestCase):
             self.assertIn(said, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertIsNone(results)
+
+    def bag(self, *words, program="exit 3"):
+        """run.sh in a folder of its own, with a program that is this line of bash; its results."""
+        with tempfile.TemporaryDirectory() as folder:
+            for file in BAG.iterdir():
+                shutil.copy(file, folder)
+            stub = pathlib.Path(folder, "debias")
+            stub.write_text(f"#!/usr/bin/env bash\n{program}\n", encoding="utf-8")
+            stub.chmod(0o755)
+            done = subprocess.run([pathlib.Path(folder, "run.sh"), "--device", "cpu", *words], cwd="/", capture_output=True, text=True,
+                                  env={**os.environ, "DEBIAS": str(stub)}, check=False)
+            return done, [line.split()[:2] for line in done.stdout.splitlines() if line.split()[0] in BAG_STAGES]
+
+    def test_a_failed_stage_of_the_bag_does_not_stop_the_others(self):
+        done, outcomes = self.bag("--only", "losses,certify,methods,mnist", program='[ "$1" = certify ]')
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(outcomes, [["losses", "failed"], ["certify", "passed"], ["methods", "failed"], ["mnist", "failed"]])
+        done, outcomes = self.bag("--only", "certify", program="echo holds")
+        self.assertEqual((done.returncode, outcomes), (0, [["certify", "passed"]]), done.stdout)
+
+    def test_the_bag_lists_its_stages_and_rejects_others(self):
+        done, stages = self.bag("--dry-run")
+        self.assertEqual((done.returncode, [name for name, _ in stages]), (0, BAG_STAGES), done.stderr)
+        seconds = sum(int(line.split()[3]) for line in done.stdout.splitlines())
+        self.assertLessEqual(seconds, 610, done.stdout)
+        done, _ = self.bag("--only", "certify,tst")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown stage 'tst'", done.stderr)
 
 
 if __name__ == "__main__":
