@@ -1,16 +1,88 @@
 #include "apps/debias/results.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "debias/core/printable.h"
 
 namespace debias {
+namespace {
+
+constexpr const char* kPlain = "\033[0m";
+
+bool shows_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string locale = value;
+    return locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::string with_coloured_bars(std::string_view line, std::string_view bar) {
+  std::string text;
+  bool in_bar = false;
+  while (!line.empty()) {
+    const bool is_bar = line.starts_with(bar);
+    if (is_bar != in_bar) text += is_bar ? "\033[36m" : kPlain;
+    in_bar = is_bar;
+    const size_t size = is_bar ? bar.size() : 1;
+    text += line.substr(0, size);
+    line.remove_prefix(size);
+  }
+  return text + (in_bar ? kPlain : "");
+}
+
+std::string coloured_line(std::string_view line, const TextStyle& style) {
+  for (const auto& [mark, colour] : {std::pair("note:", "\033[33m"), std::pair("warning:", "\033[33m"), std::pair("next:", "\033[32m")}) {
+    if (line.starts_with(mark)) return fmt::format("{}{}{}{}", colour, mark, kPlain, line.substr(std::string_view(mark).size()));
+  }
+  return style.bar.empty() ? std::string(line) : with_coloured_bars(line, style.bar);
+}
+
+}  // namespace
 
 void print_json(const nlohmann::ordered_json& json, int indent) { fmt::print("{}\n", json_without_control_characters(json, indent)); }
 
 void print_lines(std::string_view lines) { fmt::print("{}", lines_without_control_characters(lines)); }
+
+CLI::Option* add_verbose(CLI::App& verb, bool& verbose, const std::string& all) {
+  return verb.add_flag("-v,--verbose", verbose, fmt::format("print {}", all));
+}
+
+TextStyle text_style(bool verbose) {
+  const char* term = std::getenv("TERM");
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool has = isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && no_colour == nullptr;
+  return {verbose, has, !has ? "" : shows_utf8() ? "█" : "#"};
+}
+
+void print_text(std::string_view lines, const TextStyle& style, Tone verdict) {
+  const std::string text = lines_without_control_characters(lines);
+  if (!style.colour) {
+    fmt::print("{}", text);
+    return;
+  }
+  std::string coloured;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    if (coloured.empty()) {
+      coloured += fmt::format("\033[1{}m{}{}", verdict == Tone::kBad ? ";31" : verdict == Tone::kGood ? ";32" : "", line, kPlain);
+    } else {
+      coloured += coloured_line(line, style);
+    }
+    if (end == std::string_view::npos) break;
+    coloured += '\n';
+    rest.remove_prefix(end + 1);
+  }
+  fmt::print("{}", coloured);
+}
 
 }  // namespace debias
