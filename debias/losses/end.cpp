@@ -44,7 +44,7 @@ class GroupedPairs {
       const double count = partner_sums(at::ones({z.size(0), 1}, z.options()), rows.label, rows.bias).sum().item<double>() / 2;
       return {(z * partner_sums(z, rows.label, rows.bias)).sum() / 2, count};
     }
-    const RowGroups groups = row_groups(rows.label, rows.bias);
+    const KeyGroups groups = key_groups(rows.label, rows.bias);
     const at::Tensor group_of = at::zeros_like(groups.order).index_copy(0, groups.order, groups.group_of);
     const at::Tensor label = sums_by(rows.label, z), both = sums_by(group_of, z);
     return {(squared_sums(label).sum() - squared_sums(both).sum()) / 2, (squared_counts(label) - squared_counts(both)) / 2};

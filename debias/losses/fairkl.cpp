@@ -95,7 +95,7 @@ struct PairSums {
 };
 
 // z_a^T M z_a of each row with the M of its own group, without a copy of M for each group.
-at::Tensor quadratic_forms(const at::Tensor& z, const at::Tensor& products, const RowGroups& groups, Merged into) {
+at::Tensor quadratic_forms(const at::Tensor& z, const at::Tensor& products, const KeyGroups& groups, Merged into) {
   if (groups.sizes.empty()) return z.sum(1);
   const std::vector<at::Tensor> matrices = products.unbind(0), runs = z.split_with_sizes(groups.sizes, 0);
   const at::Tensor places = place_of(groups, into).cpu();
@@ -108,7 +108,7 @@ at::Tensor quadratic_forms(const at::Tensor& z, const at::Tensor& products, cons
 
 class GroupSums {
  public:
-  GroupSums(const KeyedRows& rows, const RowGroups& groups, bool by_anchor) : groups_(groups), by_anchor_(by_anchor) {
+  GroupSums(const KeyedRows& rows, const KeyGroups& groups, bool by_anchor) : groups_(groups), by_anchor_(by_anchor) {
     z_ = rows.z.index_select(0, groups_.order).to(at::kDouble);
     sums_ = at::zeros({groups_.label.size(0), z_.size(1)}, z_.options()).index_add(0, groups_.group_of, z_);
     products_ = by_anchor ? outer_products(z_, groups_.sizes) : squared_products(z_, groups_);
@@ -137,7 +137,7 @@ class GroupSums {
   }
 
  private:
-  const RowGroups& groups_;
+  const KeyGroups& groups_;
   bool by_anchor_;
   at::Tensor z_, sums_, products_;  // products_: M of each group by anchor, else squared_products
 };
@@ -155,7 +155,7 @@ FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const
 }
 
 // Computes in double for any dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
-FairKlSets group_moments(const KeyedRows& rows, const RowGroups& groups, const FairKlMomentRequest& request) {
+FairKlSets group_moments(const KeyedRows& rows, const KeyGroups& groups, const FairKlMomentRequest& request) {
   const GroupSums sums(rows, groups, request.by_anchor);
   const PairSums both = sums.together(Merged::kGroups), label = sums.together(Merged::kLabels), bias = sums.together(Merged::kBiases),
                  all = sums.together(Merged::kAll);
@@ -286,7 +286,7 @@ void check_engine(const ObjectiveInput& input, const FairKlOptions& options, boo
 }
 
 // Groups cost n D^2 and a D x D matrix each, with its gradient; pairs cost n^2 D.
-bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const RowGroups& groups) {
+bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const KeyGroups& groups) {
   if (input.engine == Engine::kFused || input.engine == Engine::kDense) return input.engine == Engine::kFused;
   const int64_t n = rows.z.size(0), d = rows.z.size(1);
   return n >= d && static_cast<int64_t>(groups.sizes.size() * 2 * sizeof(double)) * d * d <= input.memory_budget;
@@ -336,7 +336,7 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
   ObjectiveResult result;
   const at::Tensor features =
       weighted ? unit_bias_features(input, kName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
-  const RowGroups groups = weighted || request.log_distances ? RowGroups() : row_groups(rows.label, rows.bias);
+  const KeyGroups groups = weighted || request.log_distances ? KeyGroups() : key_groups(rows.label, rows.bias);
   const bool fused = groups.order.defined() && by_groups(input, rows, groups);
   result.engine = fused ? Engine::kFused : Engine::kDense;
   const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);

@@ -117,7 +117,7 @@ class OuterProducts : public torch::autograd::Function<OuterProducts> {
 // bias label's and that of all rows are one product with their weighted sum, formed where the cache holds it.
 class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, const RowGroups& groups) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, const KeyGroups& groups) {
     const at::Tensor own = outer_products(rows.detach(), groups.sizes), label = merged(own, groups, Merged::kLabels),
                      bias = merged(own, groups, Merged::kBiases), all = merged(label, groups, Merged::kAll);
     context->save_for_backward({rows, own, label, bias, all, groups.label.cpu(), groups.bias.cpu()});
@@ -229,11 +229,11 @@ KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {
   return {z.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat), keys.label, keys.bias};
 }
 
-RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias) {
+KeyGroups key_groups(const at::Tensor& label, const at::Tensor& bias) {
   const auto [labels, label_index] = at::_unique(label, true, true);
   const auto [biases, bias_index] = at::_unique(bias, true, true);
   const auto [keys, index, counts] = at::_unique2(label_index * biases.size(0) + bias_index, true, true, true);
-  RowGroups groups;
+  KeyGroups groups;
   groups.order = index.argsort(true, 0, false);
   const at::Tensor sizes = counts.cpu();
   groups.sizes.assign(sizes.data_ptr<int64_t>(), sizes.data_ptr<int64_t>() + sizes.numel());
@@ -246,13 +246,13 @@ RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias) {
   return groups;
 }
 
-at::Tensor place_of(const RowGroups& groups, Merged into) {
+at::Tensor place_of(const KeyGroups& groups, Merged into) {
   if (into == Merged::kLabels) return groups.label;
   if (into == Merged::kBiases) return groups.bias;
   return into == Merged::kAll ? at::zeros_like(groups.label) : at::arange(groups.label.size(0), groups.label.options());
 }
 
-at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into) {
+at::Tensor merged(const at::Tensor& per_group, const KeyGroups& groups, Merged into) {
   if (into == Merged::kGroups) return per_group;
   if (into == Merged::kAll) return per_group.sum(0, true);
   std::vector<int64_t> shape = per_group.sizes().vec();
@@ -264,7 +264,7 @@ at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& si
   return OuterProducts::apply(rows.contiguous(), sizes);
 }
 
-at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups) { return SquaredProducts::apply(rows.contiguous(), groups); }
+at::Tensor squared_products(const at::Tensor& rows, const KeyGroups& groups) { return SquaredProducts::apply(rows.contiguous(), groups); }
 
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias) {
   return PartnerSums::apply(rows, label, bias);

@@ -32,7 +32,7 @@ void refuse_blocked(const ObjectiveInput& input, const char* objective);
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective);
 
 // Rows ordered by (label, bias); labels and biases numbered 0, 1, ... in increasing order.
-struct RowGroups {
+struct KeyGroups {
   at::Tensor order;            // int64 [n]: the rows by group, in input order within a group
   std::vector<int64_t> sizes;  // [G] rows of each group, none empty
   at::Tensor counts;           // the same, double [G]
@@ -40,19 +40,19 @@ struct RowGroups {
   at::Tensor label, bias;      // int64 [G]
   int64_t labels = 0, biases = 0;
 };
-RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias);
+KeyGroups key_groups(const at::Tensor& label, const at::Tensor& bias);
 
 // How groups are merged: not at all, by label, by bias label, or into one.
 enum class Merged { kGroups, kLabels, kBiases, kAll };
-at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
-at::Tensor place_of(const RowGroups& groups, Merged into);  // int64 [G]: index of the merged group that contains group g
+at::Tensor merged(const at::Tensor& per_group, const KeyGroups& groups, Merged into);  // sums along dimension 0
+at::Tensor place_of(const KeyGroups& groups, Merged into);  // int64 [G]: index of the merged group that contains group g
 
 // double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is a usage error.
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes);
 
 // double [4]: sum of <M, M> over groups, labels, bias labels and all rows (the order of Merged). `rows` are double, in the order of the
 // groups. Differentiable once.
-at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups);
+at::Tensor squared_products(const at::Tensor& rows, const KeyGroups& groups);
 
 // [n, D]: for each row, the sum of the rows that it forms a pair with. Two rows of one label are a pair if the later one has the smaller
 // bias label. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.

@@ -92,7 +92,7 @@ TEST(GroupMoments, OuterProductsHaveTheGradientOfTheirDefinition) {
 TEST(GroupMoments, SquaredProductsHaveTheBitsOfAtensOperators) {
   const Threads one(1);
   const at::Tensor labels = integers({0, 0, 0, 1, 1, 1, 1, 2, 2}), bias = integers({0, 0, 1, 0, 1, 1, 1, 0, 1});
-  const RowGroups groups = row_groups(labels, bias);
+  const KeyGroups groups = key_groups(labels, bias);
   for (const int64_t d : {3, 8, 65}) {
     const at::Tensor rows = at::randn({9, d}, at::kDouble), weights = at::tensor({0.3, -1.7, 0.013, 2.9}, at::kDouble);
     const at::Tensor leaf = rows.clone().requires_grad_(true);
