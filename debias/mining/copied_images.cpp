@@ -84,7 +84,10 @@ ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const R
       [&](int64_t done) { progress.advance(done, ""); });
   progress.end();
   const bool rare = are_rare(candidates, likeness, std::ssize(thumbnails.by_key));
-  ConfirmedCopies found{{}, 0, thumbnails.unreadable, thumbnails.first_reason};
+  ConfirmedCopies found{{}, 0, {}, thumbnails.unreadable, thumbnails.first_reason};
+  for (const auto& [key, thumbnail] : thumbnails.by_key) {
+    if (thumbnail != nullptr && thumbnail->is_flat()) found.flat.push_back(key.first ? -1 - key.second : key.second);
+  }
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (likeness[i] == Likeness::kNone) continue;
     if (likeness[i] == Likeness::kCopy || rare) {
@@ -99,7 +102,7 @@ ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const R
 namespace {
 
 constexpr int kSide = 40, kGrid = 16, kChannels = 3, kLeastCrop = 35;
-constexpr double kBlur = 2, kFlat = 1, kFlatDifference = 2;
+constexpr double kBlur = 2, kFlat = 1;
 constexpr double kAlike = 0.45, kDetail = 0.88;      // minimum correlations: of whole images, and of the detail
 constexpr double kLooseColour = 16, kColour = 4;     // maximum differences of the mean of a channel
 constexpr double kSmooth = 3;                        // maximum of the mean difference of what is not detail
@@ -257,14 +260,6 @@ class CropComparison {
   Compared image_, mirrored_;
 };
 
-// Without detail a correlation is one of noise.
-Likeness of_flat(const Values& x, const Values& y) {
-  for (size_t i = 0; i < kValues; ++i) {
-    if (std::abs(x[i] - y[i]) > kFlatDifference) return Likeness::kNone;
-  }
-  return Likeness::kCopy;
-}
-
 constexpr Box kWhole = {0, 0, kSide, kSide};
 
 Image three_channels(const Image& image) {
@@ -278,9 +273,11 @@ Image three_channels(const Image& image) {
 
 CopyThumbnail::CopyThumbnail(const Image& image) : image_(resized(three_channels(image), kSide, kSide)) {}
 
+bool CopyThumbnail::is_flat() const { return deviation(detail_of(shrunk(image_, kWhole))) < kFlat; }
+
 Likeness CopyThumbnail::likeness(const CopyThumbnail& other) const {
   const Values own = shrunk(image_, kWhole), others = shrunk(other.image_, kWhole);
-  if (deviation(detail_of(own)) < kFlat || deviation(detail_of(others)) < kFlat) return of_flat(own, others);
+  if (deviation(detail_of(own)) < kFlat || deviation(detail_of(others)) < kFlat) return Likeness::kNone;  // correlations of noise
   const Values own_centred = centred(own), other_centred = centred(others);
   if (std::max(correlation_of(own_centred, other_centred), correlation_of(mirrored(own_centred), other_centred)) < kAlike)
     return Likeness::kNone;

@@ -24,6 +24,7 @@ using ReadPairImage = std::function<Image(int64_t row, bool of_second)>;
 struct ConfirmedCopies {
   std::vector<MinedPair> pairs;  // in the order of the candidates
   int64_t look_alike = 0;        // pairs that look alike and do not count as copies
+  std::vector<int64_t> flat;     // rows whose image has no detail, each once; rows of the second split are negative: -1 - row
   int64_t unreadable = 0;        // images that could not be read; their pairs are left out
   std::string first_unreadable;  // error of that image
 };
@@ -43,7 +44,7 @@ ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const R
 //   - the mean of each channel differs by at most 4
 //   - the smooth parts differ by at most 3 on average
 //   - the details differ by a deviation of at most 8.5, or of at most 25 % of their own
-// Images without detail (deviation below 1) are copies if no value differs by more than 2.
+// Images without detail (deviation below 1: one colour, blank) are copies of nothing.
 //
 // It does not find rotations, crops of less than 85 % of a side, and added borders or text over much of the image. Two video frames of one
 // scene that differ by less than about a pixel of 40 count as one image.
@@ -55,6 +56,7 @@ class CopyThumbnail {
   explicit CopyThumbnail(const Image& image);
 
   Likeness likeness(const CopyThumbnail& other) const;  // the highest over the comparisons
+  bool is_flat() const;                                 // without detail
 
  private:
   Image image_;
