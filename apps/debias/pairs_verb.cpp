@@ -27,7 +27,7 @@ struct PairsArguments {
   TableArguments table;
   PairRequest request;
   int64_t threads = 0;
-  std::string leaks, out, html, rank = "similarity";
+  std::string leaks, out, html, groups_out, rank = "similarity";
   bool json = false;
 };
 
@@ -44,6 +44,9 @@ void check_pairs_arguments(const PairsArguments& arguments) {
     throw usage_error("pairs: --sample draws pairs of one split; leave --leaks out");
   require_ending(arguments.out, "--out", ".csv");
   require_ending(arguments.html, "--html", ".html");
+  require_ending(arguments.groups_out, "--groups-out", ".csv");
+  if (arguments.request.sample && !arguments.groups_out.empty())
+    throw usage_error("pairs: --sample searches for no copies; leave --groups-out out");
 }
 
 int64_t count_of(const FoundPairs& found, PairKind kind) {
@@ -65,9 +68,29 @@ std::string shown_gradient(const MinedPair& pair) {
   return std::isnan(pair.gradient) ? std::string("-") : fmt::format("{:.3g}", pair.gradient);
 }
 
+// Conflicts of labels among copies first.
+std::string copies_text(const FoundPairs& found, const PairSource& source) {
+  constexpr size_t kShown = 3;
+  const auto conflicts = std::ranges::count_if(found.copies, &CopiedImage::labels_conflict);
+  std::string text = conflicts > 0 ? fmt::format("{} images have copies with different labels; correct them first\n", conflicts) : "";
+  for (size_t i = 0; i < std::min(kShown, found.copies.size()); ++i) {
+    const CopiedImage& image = found.copies[i];
+    text += fmt::format("  {} rows are one image: {}", image.rows.size(), row_words(source, image.rows[0]).path);
+    std::map<std::string, int64_t> labels;
+    for (const int64_t row : image.rows) ++labels[row_words(source, row).label];
+    if (image.labels_conflict) {
+      for (const auto& [label, count] : labels) text += fmt::format("; {} {}", count, label.empty() ? "unknown" : label);
+    }
+    text += "\n";
+  }
+  if (found.copies.size() > kShown) text += fmt::format("  and {} more images with copies\n", found.copies.size() - kShown);
+  return text;
+}
+
 void print_pairs(const FoundPairs& found, const PairSource& source) {
-  std::string text = fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched, found.options.temperature,
-                                 found.options.tau_plus, found.by_views ? "two views" : "the mixture");
+  std::string text = copies_text(found, source);
+  text += fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched, found.options.temperature,
+                      found.options.tau_plus, found.by_views ? "two views" : "the mixture");
   text += fmt::format("{:<15}{:>11}{:>15}{:>11}{:>7}  pair\n", "kind", "similarity", "false_negative", "gradient", "same");
   std::map<PairKind, size_t> printed;
   for (const PairRow& row : found.rows) {
@@ -94,8 +117,8 @@ int run_pairs(const PairsArguments& arguments) {
   const PairSource source = arguments.table.given()
                                 ? pairs_of_table(arguments.table.files(), arguments.table.columns(), arguments.run.root, splits, *log)
                                 : pairs_of_run(arguments.run, splits, *progress, *log);
-  refuse_overwriting("pairs", {arguments.out, arguments.html}, source.inputs);
-  for (const auto& path : {arguments.out, arguments.html}) refuse_inside_data(path, source.roots);
+  refuse_overwriting("pairs", {arguments.out, arguments.html, arguments.groups_out}, source.inputs);
+  for (const auto& path : {arguments.out, arguments.html, arguments.groups_out}) refuse_inside_data(path, source.roots);
   PairRequest request = arguments.request;
   request.rank = read_value<PairRank>(Config::scalar(arguments.rank), "pairs: --rank");
   const MiningOptions options = mining_options(request, source);
@@ -107,9 +130,10 @@ int run_pairs(const PairsArguments& arguments) {
   }
   const FoundPairs found = find_pairs(request, options, source, *progress, *log);
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
+  if (!arguments.groups_out.empty()) write_file_atomically(arguments.groups_out, groups_csv(found, source));
   if (!arguments.html.empty())
     write_file_atomically(arguments.html, marking_page(found, source, arguments.run.path + arguments.table.vectors));
-  arguments.json ? print_json(to_json(found)) : print_pairs(found, source);
+  arguments.json ? print_json(to_json(found, source)) : print_pairs(found, source);
   return 0;
 }
 
@@ -133,6 +157,9 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
       ->excludes(top)
       ->option_text("200");
   verb->add_option("--out", arguments->out, "CSV of the pairs to write")->option_text("FILE.csv")->transform(with_home);
+  verb->add_option("--groups-out", arguments->groups_out, "CSV to write with a group for each image, the same for copies")
+      ->option_text("FILE.csv")
+      ->transform(with_home);
   verb->add_option("--html", arguments->html, "HTML page to write, with thumbnails, for marking the pairs")
       ->option_text("FILE.html")
       ->transform(with_home);

@@ -4,14 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
+#include "debias/data/csv_text.h"
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/protocols/view_pairs.h"
 #include "debias/evaluate/table_input.h"
@@ -32,22 +37,120 @@ namespace fs = std::filesystem;
 
 constexpr int kPairThumbnailSide = 128;
 
-// Copies among the candidates, by their pixels where all splits have images.
-std::vector<MinedPair> copies_of(const std::vector<MinedPair>& candidates, const PairSource& source, Progress& progress, Log& log) {
-  if (!source.has_images()) {
-    std::vector<MinedPair> copies;
-    std::ranges::copy_if(candidates, std::back_inserter(copies), [](const MinedPair& p) { return p.cosine >= kUnconfirmedCopy; });
-    return copies;
+// Rows of both splits, joined into images.
+class Copies {
+ public:
+  Copies(const PairSource& source, const at::Tensor& unit, int64_t first)
+      : source_(source), unit_(unit), first_(first), parent_(static_cast<size_t>(unit.size(0))) {
+    std::iota(parent_.begin(), parent_.end(), int64_t{0});
   }
-  const auto read = [&](int64_t row, bool of_second) { return of_second ? source.second->image(row) : source.first.image(row); };
-  ConfirmedCopies found = confirm_copies(candidates, read, progress);
-  if (found.unreadable > 0)
-    log.warn(fmt::format("{} images cannot be read and are not compared: {}", found.unreadable, found.first_unreadable));
-  if (found.look_alike > 0) {
-    log.info(fmt::format("{} pairs look alike and do not count as copies: more than {:g} % of the images are in such a pair",
-                         found.look_alike, 100 * kRareLookAlikes));
+
+  int64_t root(int64_t row) {
+    while (parent(row) != row) row = parent(row) = parent(parent(row));
+    return row;
   }
-  return found.pairs;
+
+  // Pairs that are copies, by pixels where all splits have images, are joined. The number that joined two images.
+  int64_t join(const std::vector<MinedPair>& candidates, Progress& progress) {
+    int64_t joined = 0;
+    for (const MinedPair& pair : confirmed(candidates, progress)) {
+      const int64_t a = root(pair.a), b = root(pair.b);
+      if (a != b) ++joined;
+      parent(std::max(a, b)) = std::min(a, b);
+    }
+    return joined;
+  }
+
+  std::vector<int64_t> images() {
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; row < std::ssize(parent_); ++row) {
+      if (root(row) == row) rows.push_back(row);
+    }
+    return rows;
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    if (!flat_.empty())
+      notes.push_back(
+          fmt::format("{} images without detail (one colour or blank) look alike and are not called copies: the first is '{}'; remove them "
+                      "if they are placeholders",
+                      flat_.size(), row_words(source_, *flat_.begin()).path));
+    if (unreadable_ > 0) notes.push_back(fmt::format("{} images cannot be read and are not compared: {}", unreadable_, first_unreadable_));
+    if (look_alike_ > 0)
+      notes.push_back(fmt::format("{} pairs look alike and do not count as copies: more than {:g} % of the images are in such a pair",
+                                  look_alike_, 100 * kRareLookAlikes));
+    return notes;
+  }
+
+ private:
+  int64_t& parent(int64_t row) { return parent_[static_cast<size_t>(row)]; }
+
+  std::vector<MinedPair> confirmed(const std::vector<MinedPair>& candidates, Progress& progress) {
+    if (!source_.has_images()) {
+      std::vector<MinedPair> copies;
+      std::ranges::copy_if(candidates, std::back_inserter(copies), [](const MinedPair& p) { return p.cosine >= kUnconfirmedCopy; });
+      return copies;
+    }
+    const auto read = [&](int64_t row, bool) { return row < first_ ? source_.first.image(row) : source_.second->image(row - first_); };
+    ConfirmedCopies found = confirm_copies(candidates, read, progress);
+    if (found.unreadable > unreadable_) {
+      unreadable_ = found.unreadable;
+      first_unreadable_ = found.first_unreadable;
+    }
+    look_alike_ = found.look_alike;
+    flat_.insert(found.flat.begin(), found.flat.end());
+    return found.pairs;
+  }
+
+  const PairSource& source_;
+  at::Tensor unit_;
+  int64_t first_;
+  std::vector<int64_t> parent_;
+  std::set<int64_t> flat_;
+  int64_t unreadable_ = 0, look_alike_ = 0;
+  std::string first_unreadable_;
+};
+
+// The first row with the same values, for each row.
+std::vector<int64_t> first_repeats(const at::Tensor& unit) {
+  std::unordered_map<std::string_view, int64_t> first;
+  std::vector<int64_t> of_row;
+  const auto bytes = static_cast<size_t>(unit.size(1)) * sizeof(float);
+  for (int64_t row = 0; row < unit.size(0); ++row) {
+    const std::string_view values(reinterpret_cast<const char*>(unit.const_data_ptr<float>()) + static_cast<size_t>(row) * bytes, bytes);
+    of_row.push_back(first.emplace(values, row).first->second);
+  }
+  return of_row;
+}
+
+at::Tensor rows_of(const at::Tensor& unit, const std::vector<int64_t>& rows) {
+  return unit.index_select(0, at::tensor(rows, at::kLong)).contiguous();
+}
+
+// Joins exact repeats, then what is near, until a search among one row of each image joins nothing more: copies in number neither hide
+// one another among the nearest rows nor raise the threshold.
+void join_copies(Copies& copies, const at::Tensor& unit, const std::vector<int64_t>& repeats, const PairSource& source, FoundPairs& found,
+                 Progress& progress) {
+  std::vector<MinedPair> exact;
+  for (int64_t row = 0; row < std::ssize(repeats); ++row) {
+    const int64_t before = repeats[static_cast<size_t>(row)];
+    if (before != row) exact.push_back({.a = before, .b = row, .cosine = 1, .kind = PairKind::kDuplicate});
+  }
+  if (!exact.empty()) copies.join(exact, progress);
+  for (int64_t joined = 1; joined > 0;) {
+    const std::vector<int64_t> images = copies.images();
+    if (images.size() < 2) break;
+    const PairRanking ranking(rows_of(unit, images), source.views, found.options, progress);
+    found.threshold = duplicate_threshold(ranking, source.views);
+    if (!source.has_images()) found.threshold = std::min<double>(found.threshold, kUnconfirmedCopy);
+    std::vector<MinedPair> near = duplicate_candidates(ranking, found.threshold);
+    for (MinedPair& pair : near) {
+      pair.a = images[static_cast<size_t>(pair.a)];
+      pair.b = images[static_cast<size_t>(pair.b)];
+    }
+    joined = copies.join(near, progress);
+  }
 }
 
 nlohmann::ordered_json number_or_null(const std::optional<double>& number) {
@@ -72,34 +175,96 @@ FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, 
   found.options = options;
   found.by_views = source.views.known();
   found.on_pixels = source.has_images();
-  const at::Tensor unit = unit_rows(source.first.values, "pairs: rows").contiguous();
-  const PairRanking ranking(unit, source.views, found.options, progress);
-  found.searched = unit.size(0);
-  found.threshold = duplicate_threshold(ranking, source.views);
+  const at::Tensor first_unit = unit_rows(source.first.values, "pairs: rows").contiguous();
   const NamedRows& first = source.first.rows;
+  const int64_t n = found.searched = first_unit.size(0);
   if (request.sample) {
-    found.rows = pair_rows(sampled_pairs(unit, ranking, *request.sample, request.seed), first, first);
+    const PairRanking ranking(first_unit, source.views, found.options, progress);
+    found.rows = pair_rows(sampled_pairs(first_unit, ranking, *request.sample, request.seed), first, first);
     return found;
   }
-  std::vector<MinedPair> pairs, copies = copies_of(duplicate_candidates(ranking, found.threshold), source, progress, log);
-  std::set<std::pair<int64_t, int64_t>> copied;
-  for (const MinedPair& pair : copies) copied.emplace(pair.a, pair.b);
-  for (const MinedPair& pair : ranking.pairs()) {
-    if (std::ssize(pairs) == request.top) break;
-    if (!copied.contains({pair.a, pair.b})) pairs.push_back(pair);
+  if (n < 2) throw data_error("pairs: {} row has no pair; give two rows or more", n);
+  const at::Tensor unit = source.second ? at::cat({first_unit, unit_rows(source.second->values, "pairs: rows")}).contiguous() : first_unit;
+  const std::vector<int64_t> repeats = first_repeats(unit);
+  Copies copies(source, unit, n);
+  join_copies(copies, unit, repeats, source, found, progress);
+
+  // Each image once; rows that repeat another's features, and rows of zeros, have no order of their own.
+  std::vector<int64_t> ranked, place(static_cast<size_t>(n), -1);
+  const at::Tensor norms = first_unit.square().sum(1).contiguous();
+  for (int64_t row = 0; row < n; ++row) {
+    if (copies.root(row) != row || repeats[static_cast<size_t>(row)] != row || norms.const_data_ptr<float>()[row] == 0) continue;
+    place[static_cast<size_t>(row)] = std::ssize(ranked);
+    ranked.push_back(row);
   }
-  pairs.insert(pairs.end(), copies.begin(), copies.end());
-  if (source.second) {
-    const at::Tensor second = unit_rows(source.second->values, "pairs: rows").contiguous();
-    const std::vector<MinedPair> leaks = copies_of(leak_candidates(unit, second, ranking, found.threshold), source, progress, log);
-    pairs.insert(pairs.end(), leaks.begin(), leaks.end());
+  std::optional<PairRanking> ranking;
+  if (ranked.size() >= 2) ranking.emplace(rows_of(first_unit, ranked), source.views, found.options, progress);
+  std::vector<MinedPair> pairs;
+  if (ranking) {
+    pairs.assign(ranking->pairs().begin(), ranking->pairs().begin() + std::min<int64_t>(request.top, std::ssize(ranking->pairs())));
+    for (MinedPair& pair : pairs) {
+      pair.a = ranked[static_cast<size_t>(pair.a)];
+      pair.b = ranked[static_cast<size_t>(pair.b)];
+    }
+  }
+  std::map<int64_t, CopiedImage> images;
+  std::vector<MinedPair> duplicates, leaks;
+  for (int64_t row = 0; row < unit.size(0); ++row) {
+    const int64_t root = copies.root(row);
+    found.image_of_row.push_back(root);
+    images[root].rows.push_back(row);
+    if (root == row || root >= n) continue;
+    const PairKind kind = row < n ? PairKind::kDuplicate : PairKind::kLeak;
+    const auto cosine = std::clamp(unit[root].dot(unit[row]).item<float>(), -1.0f, 1.0f);
+    const int64_t at = place[static_cast<size_t>(root)];
+    MinedPair pair{.cosine = cosine, .gradient = std::nan(""), .kind = kind};
+    if (at >= 0) pair = ranking ? ranking->scored(at, at, cosine, kind) : pair;
+    pair.a = root;
+    pair.b = row < n ? row : row - n;
+    (row < n ? duplicates : leaks).push_back(pair);
+  }
+  for (auto& [root, image] : images) {
+    if (image.rows.size() < 2) continue;
+    std::set<std::string> labels;
+    for (const int64_t row : image.rows) labels.insert(row_words(source, row).label);
+    labels.erase("");
+    image.labels_conflict = labels.size() > 1;
+    found.copies.push_back(std::move(image));
+  }
+  std::ranges::stable_sort(found.copies, [](const CopiedImage& x, const CopiedImage& y) {
+    return std::pair(x.labels_conflict, x.rows.size()) > std::pair(y.labels_conflict, y.rows.size());
+  });
+  pairs.insert(pairs.end(), duplicates.begin(), duplicates.end());
+  pairs.insert(pairs.end(), leaks.begin(), leaks.end());
+  if (source.second)
     found.leaks = split_leaks(leaks, source.first.values, first, source.second->values, source.second->rows, source.knn_temperature);
-  }
   found.rows = pair_rows(pairs, first, source.second ? source.second->rows : first);
+  found.notes = copies.notes();
+  for (const auto& note : found.notes) log.warn(note);
   return found;
 }
 
-nlohmann::ordered_json to_json(const FoundPairs& found) {
+RowWords row_words(const PairSource& source, int64_t row) {
+  const int64_t n = source.first.values.size(0);
+  const NamedRows& rows = row < n ? source.first.rows : source.second->rows;
+  const int64_t at = row < n ? row : row - n;
+  return {rows.name(at), rows.split, rows.class_of(at)};
+}
+
+std::string groups_csv(const FoundPairs& found, const PairSource& source) {
+  std::string csv = source.second ? "path,group,split\n" : "path,group\n";
+  std::map<int64_t, size_t> number;
+  for (size_t row = 0; row < found.image_of_row.size(); ++row) {
+    const RowWords words = row_words(source, static_cast<int64_t>(row));
+    std::vector<std::string> fields = {words.path,
+                                       fmt::format("{}", number.try_emplace(found.image_of_row[row], number.size()).first->second)};
+    if (source.second) fields.push_back(words.split);
+    csv += csv_line(fields);
+  }
+  return csv;
+}
+
+nlohmann::ordered_json to_json(const FoundPairs& found, const PairSource& source) {
   nlohmann::ordered_json json = {{"rows", found.searched},
                                  {"temperature", found.options.temperature},
                                  {"tau_plus", found.options.tau_plus},
@@ -109,7 +274,20 @@ nlohmann::ordered_json to_json(const FoundPairs& found) {
                                  {"copy_threshold", found.threshold},
                                  {"pairs", nlohmann::ordered_json::array()},
                                  {"same_label_share", nlohmann::ordered_json::object()},
-                                 {"leaks", nullptr}};
+                                 {"leaks", nullptr},
+                                 {"copies", nlohmann::ordered_json::array()},
+                                 {"notes", found.notes}};
+  const std::set<int64_t> images(found.image_of_row.begin(), found.image_of_row.end());
+  json["groups"] = images.size();
+  json["groups_from"] = found.copies.empty() ? "none" : "near-copies";
+  for (const CopiedImage& copied : found.copies) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const int64_t row : copied.rows) {
+      const RowWords words = row_words(source, row);
+      rows.push_back({{"path", words.path}, {"split", words.split}, {"label", words.label}});
+    }
+    json["copies"].push_back({{"labels_conflict", copied.labels_conflict}, {"images", std::move(rows)}});
+  }
   for (const PairRow& row : found.rows) json["pairs"].push_back(to_json(row));
   for (const auto& [name, kind] : EnumNames<PairKind>::values) {
     if (const auto share = same_label_share(found.rows, kind)) json["same_label_share"][name] = *share;

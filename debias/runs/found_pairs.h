@@ -69,13 +69,22 @@ struct PairRequest {
   std::optional<double> temperature{}, tau_plus{};  // absent: as in the source
 };
 
+// Rows of one image, of both splits: the copies that a chain of confirmed pairs joins.
+struct CopiedImage {
+  std::vector<int64_t> rows;     // of the first split, then of the second, counted on from the first's
+  bool labels_conflict = false;  // two of its known labels differ
+};
+
 struct FoundPairs {
   std::vector<PairRow> rows;
   std::optional<SplitLeaks> leaks;
   MiningOptions options;
   bool by_views = false, on_pixels = false;
-  double threshold = 0;  // minimum cosine of candidates for copies
-  int64_t searched = 0;  // rows
+  double threshold = 0;               // minimum cosine of candidates for copies
+  int64_t searched = 0;               // rows
+  std::vector<CopiedImage> copies;    // of two rows or more: conflicts of labels first, then the larger ones
+  std::vector<int64_t> image_of_row;  // of both splits: the first row of the same image; empty of a sample
+  std::vector<std::string> notes;
 };
 
 // Usage errors as for MiningOptions::check().
@@ -85,7 +94,17 @@ MiningOptions mining_options(const PairRequest& request, const PairSource& sourc
 // source has images. Data error: fewer than two rows, or a row that is not finite.
 FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, const PairSource& source, Progress& progress, Log& log);
 
-nlohmann::ordered_json to_json(const FoundPairs& found);
+// `source` names the rows of the copies.
+nlohmann::ordered_json to_json(const FoundPairs& found, const PairSource& source);
+
+// `path,group` and, of two splits, `split`: every row, with a number for each image.
+std::string groups_csv(const FoundPairs& found, const PairSource& source);
+
+// Name, split and class of a row of CopiedImage.
+struct RowWords {
+  std::string path, split, label;  // the label is empty if unknown
+};
+RowWords row_words(const PairSource& source, int64_t row);
 
 // The page for marking the pairs (pair_rows.h), with thumbnails of the readable images. `name` is the name of the source.
 std::string marking_page(const FoundPairs& found, const PairSource& source, const std::string& name);

@@ -49,7 +49,7 @@ TEST_F(TableOfPairs, ReportsAnImageOfBothSplitsAsALeak) {
   EXPECT_EQ(leak->b, "i40.png");
   ASSERT_TRUE(all.leaks);
   EXPECT_EQ(all.leaks->leaked, 1);
-  EXPECT_EQ(to_json(all).at("leaks").at("rows"), 20);
+  EXPECT_EQ(to_json(all, pairs_of_table(files_, {}, "", {"train", "test"}, Log::silent())).at("leaks").at("rows"), 20);
 }
 
 TEST_F(TableOfPairs, KeepsSplitsAndNamesWithoutLabels) {
@@ -77,6 +77,39 @@ TEST_F(TableOfPairs, TakesSplitsWithoutNamesAndRejectsOthers) {
   EXPECT_EQ(source("split", "test").second->rows.name(0), "40");
   EXPECT_THAT(data_error_of([&] { source("split", "tset"); }), HasSubstr("line 61: unknown split 'tset'; did you mean 'test'?"));
   EXPECT_THAT(usage_error_of([&] { source("site", "test"); }), HasSubstr("--leaks needs the column split"));
+}
+
+// More copies than a row has neighbours in the search, of two labels and in both splits, each a little different.
+TEST_F(TableOfPairs, JoinsAllCopiesHoweverManyAndRanksOneOfThem) {
+  constexpr int64_t kAll = 400, kCopied = 100;
+  Random random(RngKey{RngDomain::kTest, 6});
+  std::vector<float> values(kAll * kDimensions);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  for (int64_t i = 1; i < kCopied; ++i) {
+    for (int64_t d = 0; d < kDimensions; ++d)
+      values[static_cast<size_t>(i * kDimensions + d)] = values[static_cast<size_t>(d)] * (1 + 1e-4f * static_cast<float>(random.normal()));
+  }
+  write_npy(files_.vectors, DType::kFloat32, {kAll, kDimensions}, values.data());
+  std::ofstream csv(files_.csv);
+  csv << "path,label,split\n";
+  for (int64_t i = 0; i < kAll; ++i)
+    csv << "i" << i << ".png," << (i % 2 == 0 ? "cat" : "dog") << (i >= 85 && i < 160 ? ",test\n" : ",train\n");
+  csv.close();
+  const PairSource source = pairs_of_table(files_, {}, "", {"train", "test"}, Log::silent());
+  const FoundPairs all = find_pairs({.top = 500}, mining_options({}, source), source, Progress::silent(), Log::silent());
+  ASSERT_FALSE(all.copies.empty());
+  EXPECT_EQ(std::ssize(all.copies[0].rows), kCopied);
+  EXPECT_TRUE(all.copies[0].labels_conflict);
+  ASSERT_TRUE(all.leaks);
+  EXPECT_GE(all.leaks->leaked, 15);
+  const auto is_copy = [](const std::string& name) { return std::stoi(name.substr(1)) < kCopied; };
+  for (const PairRow& row : all.rows) {
+    if (row.pair.kind != PairKind::kFalseNegative) continue;
+    EXPECT_FALSE(is_copy(row.a) && is_copy(row.b)) << row.a << " " << row.b;
+  }
+  const std::string groups = groups_csv(all, source);
+  EXPECT_THAT(groups, testing::StartsWith("path,group,split\ni0.png,0,train\ni1.png,0,train\n"));
+  EXPECT_THAT(groups, HasSubstr("\ni99.png,0,test\n"));
 }
 
 TEST_F(TableOfPairs, DrawsARandomSampleInTheirPlace) {
