@@ -113,6 +113,30 @@ TableRows joined(TableRows rows, const FeatureVectors& vectors, const std::strin
   return selected;
 }
 
+void note_repeated_vectors(const FeatureVectors& vectors, const TableRows& rows, std::vector<std::string>& remarks) {
+  const RepeatedVectors found = repeated_vectors(vectors);
+  const auto name = [&](int64_t row) {
+    return rows.names.empty() ? fmt::format("row {}", row) : fmt::format("row {} ('{}')", row, rows.names[static_cast<size_t>(row)]);
+  };
+  if (!found.zeros.empty()) {
+    remarks.push_back(
+        fmt::format("{} of {} vectors are of zeros, the first in {}: they say nothing about their samples; embed these again, or "
+                    "remove the rows",
+                    found.zeros.size(), vectors.rows(), name(found.zeros.front())));
+  }
+  if (found.of_earlier.empty()) return;
+  const auto& [row, earlier] = found.of_earlier.front();
+  const auto labels = std::ranges::count_if(found.of_earlier, [&](const auto& pair) {
+    return rows.labels[static_cast<size_t>(pair.first)] != rows.labels[static_cast<size_t>(pair.second)];
+  });
+  remarks.push_back(
+      fmt::format("{} of {} vectors repeat an earlier one exactly, the first in {} that of {}{}: debias pairs lists copies; remove them, "
+                  "or keep them in "
+                  "one split",
+                  found.of_earlier.size(), vectors.rows(), name(row), name(earlier),
+                  labels == 0 ? "" : fmt::format("; {} of them with another label", labels)));
+}
+
 // embed writes names and biases into a file of their own, whose rows are those of its plain CSV.
 TableRows read_rows(const FeatureTableFiles& files, const TableRowOptions& options, const std::string& beside, const NameColumn* names) {
   if (files.csv.empty() && beside.empty()) {
@@ -144,6 +168,7 @@ FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOp
   rows = joined(std::move(rows), vectors, beside, is_beside ? std::nullopt : names, options, is_given && !is_beside, remarks);
   remarks.insert(remarks.end(), rows.remarks.begin(), rows.remarks.end());
   require_usable(vectors);
+  note_repeated_vectors(vectors, rows, remarks);
   return {std::move(vectors), std::move(rows), std::move(remarks)};
 }
 

@@ -29,10 +29,10 @@ struct FeatureTable {
   std::vector<int64_t> of_split(TableSplit split) const;  // indices of its rows, ascending
 };
 
-// Checks that every value is usable (feature_vectors.h). Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the
-// numbers of vectors and of rows differ, if names of vectors have no row in the CSV, or if the classes of the two files have the same names
-// and are not the same (unless `options` name the column of labels). Throws a usage error if no CSV is named or found
-// next to the vectors.
+// Checks that every value is usable (feature_vectors.h). Remarks count vectors of zeros and exact repeats. Throws the errors of
+// FeatureVectors and read_table_rows. Throws a data error if the numbers of vectors and of rows differ, if names of vectors have no row in the
+// CSV, or if the classes of the two files have the same names and are not the same (unless `options` name the column of labels). Throws a
+// usage error if no CSV is named or found next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
 
 }  // namespace debias

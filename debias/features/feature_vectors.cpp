@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -169,6 +172,31 @@ void require_usable(const FeatureVectors& vectors) {
   throw data_error(
       "{}: row {} (from 0) has {:g} in column {}, too large for float32 (at most {:.1e}, for squared distances); scale the column",
       vectors.path(), found->row, found->value, found->column, vectors.largest());
+}
+
+RepeatedVectors repeated_vectors(const FeatureVectors& vectors) {
+  constexpr int64_t kRowsRead = 1024;
+  const auto D = static_cast<size_t>(vectors.dimensions());
+  std::vector<float> block(D * static_cast<size_t>(std::min(kRowsRead, vectors.rows()))), earlier(D);
+  std::unordered_map<size_t, int64_t> first;  // by the hash of a row's bytes
+  RepeatedVectors found;
+  for (int64_t begin = 0; begin < vectors.rows(); begin += kRowsRead) {
+    const int64_t count = std::min(kRowsRead, vectors.rows() - begin);
+    vectors.read(begin, count, block.data());
+    for (int64_t i = 0; i < count; ++i) {
+      const float* row = block.data() + static_cast<size_t>(i) * D;
+      if (std::all_of(row, row + D, [](float value) { return value == 0; })) {
+        found.zeros.push_back(begin + i);
+        continue;
+      }
+      const std::string_view bytes(reinterpret_cast<const char*>(row), D * sizeof(float));
+      const auto [entry, is_new] = first.emplace(std::hash<std::string_view>()(bytes), begin + i);
+      if (is_new) continue;
+      vectors.read(entry->second, 1, earlier.data());
+      if (std::equal(row, row + D, earlier.data())) found.of_earlier.emplace_back(begin + i, entry->second);
+    }
+  }
+  return found;
 }
 
 }  // namespace debias

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "debias/core/dtype.h"
 #include "debias/core/input_file.h"
@@ -56,6 +58,13 @@ class FeatureVectors {
   int64_t rows_, dimensions_;
   uint64_t start_;  // of the data, in bytes
 };
+
+// Rows that say nothing about their sample: of zeros, and those that repeat an earlier row bit by bit.
+struct RepeatedVectors {
+  std::vector<int64_t> zeros;                             // rows, ascending
+  std::vector<std::pair<int64_t, int64_t>> of_earlier{};  // a row that is not of zeros and the first that it repeats, ascending
+};
+RepeatedVectors repeated_vectors(const FeatureVectors& vectors);
 
 // Throws a data error that names file, row and column of an unusable value.
 void require_usable(const FeatureVectors& vectors);

@@ -25,6 +25,22 @@ class Table : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST(FeatureVectorsOfATable, ThatAreZerosOrRepeatsAreCounted) {
+  const TemporaryFolder folder;
+  std::vector<float> values = ramp_vectors(12);
+  for (const size_t row : {3, 7}) values[2 * row] = values[2 * row + 1] = 0;
+  for (const size_t row : {5, 11}) values[2 * row] = values[2], values[2 * row + 1] = values[3];
+  write_npy(folder / "z.npy", DType::kFloat32, {12, 2}, values.data());
+  std::string csv = "path,label\n";
+  for (int i = 0; i < 12; ++i) csv += fmt::format("r{},{}\n", i, i % 2);
+  write_text(folder / "z.csv", csv);
+  const FeatureTable table = open_feature_table(FeatureTableFiles{.vectors = folder / "z.npy"});
+  EXPECT_THAT(table.remarks, testing::Contains(testing::HasSubstr("2 of 12 vectors are of zeros, the first in row 3 ('r3')")));
+  EXPECT_THAT(table.remarks,
+              testing::Contains(testing::HasSubstr("2 of 12 vectors repeat an earlier one exactly, the first in row 5 ('r5') "
+                                                   "that of row 1 ('r1'): ")));
+}
+
 TEST_F(Table, RowsWithoutNamesBesideTheVectorsAreInTheirOrder) {
   write("c.csv", "path,label,split\nb,1,train\na,0,test\nc,1,train\n");
   const FeatureTable table = open("c.csv");
