@@ -85,8 +85,15 @@ int apply_fixed(const FixArguments& arguments) {
   require_folder_of(arguments.out);
   const FeatureVectors vectors = FeatureVectors::open(arguments.table.vectors, arguments.table.key);
   write_fixed_features(model, vectors, arguments.out);
+  const std::vector<std::string> notes = model.range ? range_notes(*model.range, vectors) : std::vector<std::string>();
+  const auto log = terminal_log();
+  for (const auto& note : notes) log->warn(note);
   if (arguments.json) {
-    print_json({{"files", {arguments.out}}, {"count", vectors.rows()}, {"dimensions", vectors.dimensions()}, {"rank", model.layer.rank()}},
+    print_json({{"files", {arguments.out}},
+                {"count", vectors.rows()},
+                {"dimensions", vectors.dimensions()},
+                {"rank", model.layer.rank()},
+                {"notes", notes}},
                -1);
   } else {
     print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {} directions\n", arguments.out, vectors.rows(),

@@ -19,6 +19,7 @@
 #include "debias/features/feature_table.h"
 #include "debias/fix/cross_validation.h"
 #include "debias/fix/fix_method.h"
+#include "debias/fix/vector_range.h"
 
 namespace debias {
 
@@ -40,6 +41,7 @@ struct FixedModel {
   std::vector<std::string> classes;
   AffineErasure layer;
   LinearHead head;
+  std::optional<VectorRange> range = {};  // of the training rows, where a folder has it
 };
 
 // Results of cross-validation, by rows of the table. Without valid and test rows they are the only results on held-out rows.

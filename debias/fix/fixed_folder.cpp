@@ -25,14 +25,16 @@ constexpr int64_t kLargestNames = int64_t{16} << 20;  // bytes
 constexpr std::array<std::pair<const char*, const char*>, 4> kSummary = {
     {{"acc", "acc1"}, {"aligned_acc", "aligned_acc"}, {"conflicting_acc", "conflicting_acc"}, {"worst_group_acc", "worst_group_acc"}}};
 
-void write_tensors(const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
+void write_tensors(const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                   std::map<std::string, std::string> metadata = {}) {
   std::vector<at::Tensor> held;  // what the entries look at
   std::vector<TensorBytes> entries;
   for (const auto& [name, tensor] : tensors) {
     held.push_back(tensor.to(at::kFloat).contiguous());
     entries.push_back({name, DType::kFloat32, held.back().sizes().vec(), held.back().const_data_ptr()});
   }
-  write_safetensors(path, entries, {{"format", "pt"}});
+  metadata.emplace("format", "pt");
+  write_safetensors(path, entries, std::move(metadata));
 }
 
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name, size_t dimensions) {
@@ -195,7 +197,8 @@ nlohmann::ordered_json to_json(const FixedOutcome& outcome) {
 
 void write_fixed(const std::string& folder, const FixedOutcome& outcome) {
   const FixedModel& model = outcome.result.after;
-  write_tensors(folder + "/layer.safetensors", {{"mean", model.layer.mean}, {"left", model.layer.left}, {"right", model.layer.right}});
+  write_tensors(folder + "/layer.safetensors", {{"mean", model.layer.mean}, {"left", model.layer.left}, {"right", model.layer.right}},
+                to_metadata(vector_range(outcome.table.vectors, outcome.table.of_split(TableSplit::kTrain))));
   write_tensors(folder + "/head.safetensors", {{"weight", model.head.weight}, {"bias", model.head.bias}});
   write_file_atomically(folder + "/fixed.onnx", onnx_model(model));
   write_evaluations(folder, outcome.evaluations);
@@ -220,6 +223,7 @@ FixedModel read_fixed(const std::string& folder) {
   const SafetensorsFile layer = open_verified(folder + "/layer.safetensors"), head = open_verified(folder + "/head.safetensors");
   FixedModel model;
   model.layer = {read_tensor(layer, "mean", 1), read_tensor(layer, "left", 2), read_tensor(layer, "right", 2)};
+  model.range = range_from(layer.metadata());
   model.head = {read_tensor(head, "weight", 2), read_tensor(head, "bias", 1)};
   const std::string names = folder + "/classes.json";
   const Json json = read_json_object(names, kLargestNames);

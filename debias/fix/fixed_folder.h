@@ -1,6 +1,6 @@
 // The folder of a fixed model, which `debias report`, `table`, `eval` and `export` accept in place of a run folder.
 //
-//   layer.safetensors        mean [D], left [D, r], right [r, D]: r(x) = x - left right (x - mean); float32
+//   layer.safetensors        mean [D], left [D, r], right [r, D]: r(x) = x - left right (x - mean); float32. Metadata: vector_range.h
 //   head.safetensors         weight [C, D], bias [C]: logits of r(x), and equally of x; rows in the order of classes.json
 //   fixed.onnx               input features, outputs features_fixed and logits
 //   predictions.csv          path, label, bias, split, before, after for every row

@@ -1,6 +1,8 @@
 """Converts inputs to what the operators need, and rejects others with a message of one line; an operator would print its schema."""
 
 import difflib
+import sys
+import warnings
 
 import torch
 
@@ -98,3 +100,11 @@ def views(name, given):
     if any(view.dtype != given[0].dtype for view in given[1:]):
         raise ValueError(f"{name}: views of different types: {', '.join(str(view.dtype).removeprefix('torch.') for view in given)}")
     return torch.stack(given).transpose(0, 1)
+
+
+def warn(note: str) -> None:
+    """At the line that called the package."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(note, stacklevel=depth)

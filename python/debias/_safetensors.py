@@ -57,6 +57,12 @@ def read(path: pathlib.Path, prefix: str = "") -> Dict[str, torch.Tensor]:
             for name, entry in header.items() if name != "__metadata__" and name.startswith(prefix)}
 
 
+def metadata(path: pathlib.Path) -> Dict[str, str]:
+    """The texts that the header has beside the tensors."""
+    header, _ = _header(path, pathlib.Path(path).read_bytes())
+    return {str(name): str(text) for name, text in dict(header.get("__metadata__") or {}).items()}
+
+
 def _one_name(path: pathlib.Path, header: dict, key: Optional[str]) -> str:
     names = [name for name in header if name != "__metadata__"]
     if key is None and len(names) != 1:

@@ -8,14 +8,12 @@ import math
 import os
 import pathlib
 import re
-import sys
-import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
 from . import _csv_table, _vector_files
-from ._inputs import require_name
+from ._inputs import require_name, warn
 
 _SPLITS = ("train", "valid", "test")
 _NAMES = ("path", "filenames", "id")
@@ -90,14 +88,6 @@ def _value(what: str, row: int, value: Any) -> Any:
     return value or None
 
 
-def _warn(note: str) -> None:
-    """At the line that called the package."""
-    depth, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(note, stacklevel=depth)
-
-
 def _known_values(what: str, given: Any, count: int) -> List[Any]:
     """`_values` by the rule of a CSV's columns: None also for texts that stand for a missing value, and texts that differ only in blanks or
     Unicode form are one. Warnings count them."""
@@ -110,7 +100,7 @@ def _known_values(what: str, given: Any, count: int) -> List[Any]:
     texts = _csv_table.without_missing(title, _csv_table.spellings(title, texts, notes), notes)
     _csv_table.note_case(title, texts, notes)
     for note in notes:
-        _warn(note)
+        warn(note)
     return [text or None if isinstance(value, str) else value for value, text in zip(values, texts)]
 
 
@@ -281,7 +271,7 @@ class FeatureTable:
                 left_out.append(str(name))
         if left_out:
             one = len(left_out) == 1
-            _warn(f"FeatureTable: {'1 column is' if one else f'{len(left_out)} columns are'} left out, since {'it holds' if one else 'they hold'} "
+            warn(f"FeatureTable: {'1 column is' if one else f'{len(left_out)} columns are'} left out, since {'it holds' if one else 'they hold'} "
                   f"neither names nor finite numbers: {', '.join(left_out[:5])}{', ...' if len(left_out) > 5 else ''}")
         return readable
 
@@ -303,7 +293,7 @@ class FeatureTable:
     def _warn_of_codes(title: str, values: List[Any], what: str) -> None:
         note = _csv_table.note_on_codes(title, values, what) if what else None
         if note:
-            _warn(note)
+            warn(note)
 
     @staticmethod
     def _checked_labels(what: str, values: List[Any]) -> List[Any]:
@@ -559,5 +549,5 @@ def _from_csv(path: pathlib.Path, beside: Optional[pathlib.Path], label: Optiona
              for name in biases}
     others = {title: rows.column(place) for title, place in rows.places.items() if title not in skipped and place != names}
     for note in rows.notes:
-        _warn(note)
+        warn(note)
     return {"labels": labels, "split": split, "paths": paths, "bias": found, "columns": others}

@@ -6,12 +6,13 @@ import html
 import json
 import math
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 
 from . import _safetensors
 from ._frames import frame_of
+from ._inputs import warn
 
 
 def _read_json(path: pathlib.Path) -> Any:
@@ -199,6 +200,8 @@ class FixedFeatures:
         self.notes: List[str] = list(self.details.get("notes", []))
         self.classes: List[str] = list(_read_json(self.path / "classes.json")["classes"])
         layer, head = (_safetensors.read(self.path / name) for name in ("layer.safetensors", "head.safetensors"))
+        self._trained = {what: [float(one) for one in text.split()] for what, text in _safetensors.metadata(self.path / "layer.safetensors").items()
+                         if what in ("norm_quantiles", "mean_quantiles")}
         self.layer = Correction(layer["mean"], layer["left"], layer["right"])
         self.head = torch.nn.Linear(head["weight"].shape[1], head["weight"].shape[0])
         self.head.load_state_dict(head)
@@ -218,7 +221,23 @@ class FixedFeatures:
         bad = given.isfinite().all(1).logical_not().nonzero().flatten().tolist()
         if bad:
             raise ValueError(f"FixedFeatures: features: expected finite numbers, found others in {len(bad)} rows, first in row {bad[0]}")
-        return given.to(dtype)
+        rows = given.to(dtype)
+        for note in self._notes_on(rows):
+            warn(note)
+        return rows
+
+    def _notes_on(self, rows: torch.Tensor) -> Iterator[str]:
+        """As `debias fix --apply` compares new vectors with the training rows."""
+        for what, measured in (("norm", rows.norm(dim=1)), ("mean", rows.mean(1))):
+            if f"{what}_quantiles" not in self._trained or not len(rows):
+                continue
+            low, median, high = self._trained[f"{what}_quantiles"]
+            slack = max(0.1 * (high - low), 1e-3 * max(abs(low), abs(high)))
+            outside = ((measured < low - slack) | (measured > high + slack)).nonzero().flatten().tolist()
+            if len(outside) > 0.1 * len(rows):
+                yield (f"FixedFeatures: {len(outside)} of {len(rows)} vectors have a {what} outside of that of the training rows ({low:.3g} to "
+                       f"{high:.3g}), the first {float(measured[outside[0]]):.3g} in row {outside[0]}, the median {float(measured.median()):.3g} "
+                       f"instead of {median:.3g}: use the same encoder, layer, preprocessing and normalisation")
 
     def transform(self, features: Any) -> torch.Tensor:
         """Corrects features ``[n, D]`` of the same encoder: an array, a tensor on any device, or a pandas DataFrame."""

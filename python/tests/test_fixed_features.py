@@ -91,3 +91,18 @@ def test_a_module_that_is_made_in_inference_mode_can_be_trained(fixed):
 def test_features_that_do_not_fit_are_rejected(fixed, call, error, words):
     with pytest.raises(error, match=words):
         call(fixed)
+
+
+def test_vectors_of_another_size_are_warned_of_once_for_norms_and_once_for_means(fixed):
+    text = {"norm_quantiles": "3 4 6", "mean_quantiles": "0 1 2.5"}
+    write_safetensors(fixed.path / "layer.safetensors", {"mean": MEAN, "left": LEFT, "right": RIGHT}, text)
+    other = debias.FixedFeatures(fixed.path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other.transform(Z)
+        fixed.transform(Z * 100)  # a folder without quantiles
+    with pytest.warns(UserWarning) as caught:
+        torch.testing.assert_close(other.transform(Z * 10), fixed.transform(Z * 10))
+    assert [str(one.message).split(":")[1].split(" (")[0] for one in caught] == [
+        f" {count} of 4 vectors have a {what} outside of that of the training rows" for what, count in (("norm", 4), ("mean", 4))]
+    assert "the first 37.4 in row 0" in str(caught[0].message) and caught[0].filename == __file__
