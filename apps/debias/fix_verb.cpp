@@ -30,6 +30,7 @@ struct FixArguments {
   FixOptions options;
   std::string out, apply;
   std::optional<Condition> fail_if;
+  std::vector<std::string> group;
   std::vector<std::string> of_fit;  // names of given options that --apply has no use for
   int64_t threads = 0;
   bool json = false;
@@ -37,6 +38,15 @@ struct FixArguments {
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// As fix.json calls them.
+NamedMetrics named_of_folds(NamedMetrics metrics) {
+  constexpr std::string_view kValid = "valid.";
+  for (auto& [name, value] : metrics) {
+    if (name.starts_with(kValid)) name = "folds." + name.substr(kValid.size());
+  }
+  return metrics;
 }
 
 int fix_table(const FixArguments& arguments) {
@@ -48,16 +58,18 @@ int fix_table(const FixArguments& arguments) {
   const bool of_run = !arguments.run.path.empty();
   const FeatureTableFiles files = of_run ? embed_table(arguments.run, folder.building(), *progress, *log) : arguments.table.files();
   FixRecipe recipe{files, arguments.table.columns(), options};
+  if (!arguments.group.empty()) recipe.columns.groups = arguments.group;
   const FeatureTable table = open_feature_table(files, recipe.columns);
   recipe.files = of_run ? FeatureTableFiles{.vectors = fs::path(files.vectors).filename(), .csv = fs::path(files.csv).filename()}
                         : FeatureTableFiles{.vectors = real_path(files.vectors), .csv = real_path(table.rows.path), .key = files.key};
   for (const auto& remark : table.remarks) log->info(remark);
   const auto begin = std::chrono::steady_clock::now();
-  const FixResult result = fix(table, options, *progress);
+  const FixResult result = fix(table, options, *progress, recipe.columns.groups.has_value());
   const double seconds = seconds_since(begin);
   const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed), *progress);
   const FixedOutcome outcome{table, recipe, result, evaluations, seconds, DEBIAS_VERSION};
-  const NamedMetrics& after = evaluations.after.groups.record.metrics;
+  NamedMetrics after = evaluations.after.groups.record.metrics;
+  if (evaluations.by_folds) after = named_of_folds(after);
   if (arguments.fail_if) metrics_of(*arguments.fail_if, after);  // an unknown name is rejected before anything is left on disk
   write_fixed(folder.building(), outcome);
   folder.commit();
@@ -128,6 +140,12 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
   std::vector<CLI::Option*> of_fit = add_table_columns(*verb, *embeddings, arguments->table);
   std::erase_if(of_fit, [](const CLI::Option* option) { return option->get_name() == "--key"; });
+  of_fit.push_back(
+      verb->add_option("--group", arguments->group,
+                       "columns whose values name rows that belong together, such as patients: folds and intervals are of them (group)")
+          ->delimiter(',')
+          ->option_text("COLUMN,...")
+          ->needs(embeddings));
   verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")
       ->required();
   const OptionVisitor options = described(arguments->options);

@@ -41,12 +41,6 @@ class UnionFind {
   std::vector<size_t> parent_;
 };
 
-std::vector<int64_t> sizes_of(const RowGroups& groups) {
-  std::vector<int64_t> sizes(static_cast<size_t>(groups.count));
-  for (const int32_t group : groups.of_row) ++sizes[static_cast<size_t>(group)];
-  return sizes;
-}
-
 std::optional<RowGroups> if_plausible(RowGroups groups, double least_joined) {
   if (!groups.joins_rows() || groups.joined_share() < least_joined) return std::nullopt;
   const std::vector<int64_t> sizes = sizes_of(groups);
@@ -99,6 +93,24 @@ double RowGroups::joined_share() const {
   const std::vector<int64_t> sizes = sizes_of(*this);
   const auto alone = std::ranges::count(sizes, 1);
   return of_row.empty() ? 0 : 1 - static_cast<double>(alone) / static_cast<double>(of_row.size());
+}
+
+std::vector<int64_t> sizes_of(const RowGroups& groups) {
+  std::vector<int64_t> sizes(static_cast<size_t>(groups.count));
+  for (const int32_t group : groups.of_row) ++sizes[static_cast<size_t>(group)];
+  return sizes;
+}
+
+RowGroups with_joined(const RowGroups& groups, std::span<const std::pair<size_t, size_t>> pairs) {
+  UnionFind joined(groups.of_row.size());
+  std::vector<size_t> first(static_cast<size_t>(groups.count), groups.of_row.size());
+  for (size_t row = 0; row < groups.of_row.size(); ++row) {
+    size_t& of_group = first[static_cast<size_t>(groups.of_row[row])];
+    if (of_group == groups.of_row.size()) of_group = row;
+    joined.join(of_group, row);
+  }
+  for (const auto& [a, b] : pairs) joined.join(a, b);
+  return joined.groups(groups.from);
 }
 
 RowGroups single_rows(int64_t rows) { return UnionFind(static_cast<size_t>(rows)).groups("none"); }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace debias {
@@ -29,6 +30,12 @@ RowGroups single_rows(int64_t rows);
 
 // Equal values are one group, of several columns where all are equal; a row with an empty value is its own.
 RowGroups groups_of_values(const std::vector<std::span<const std::string>>& columns);
+
+// The same groups, those of rows a and b as one for each pair (a, b).
+RowGroups with_joined(const RowGroups& groups, std::span<const std::pair<size_t, size_t>> pairs);
+
+// The number of rows of each group.
+std::vector<int64_t> sizes_of(const RowGroups& groups);
 
 // `times` in seconds; a row without a time is its own group. Nothing where fewer than half of the rows have one, where less than a twentieth is joined,
 // or where a fifth of the rows are one run, as after a conversion of all files.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -35,6 +37,42 @@ NamedValues by_thirds(const TableColumn& column) {
 
 NamedValues named_values(const TableColumn& column) {
   return column.numeric ? by_thirds(column) : NamedValues{column.names, column.values};
+}
+
+// Cramer's V of the class and a column among rows of the same value of `given`, corrected; mean of squares weighted by rows.
+double association_within(const TableRows& rows, const JointBias& given, size_t column, const std::vector<int64_t>& counted) {
+  std::map<int64_t, std::vector<int64_t>> strata;
+  for (const int64_t i : counted) strata[given.values[static_cast<size_t>(i)]].push_back(i);
+  strata.erase(kUnknown);
+  const JointBias own = joint_bias(rows, {column});
+  double sum = 0, all = 0;
+  for (const auto& [value, places] : strata) {
+    const double v = cramers_v(bias_groups(rows, own, places), /*corrected=*/true);
+    sum += v * v * static_cast<double>(places.size());
+    all += static_cast<double>(places.size());
+  }
+  return all > 0 ? std::sqrt(sum / all) : 0;
+}
+
+// Among the rows that contradict `given`, the share in which a column has the value that it has most often beside that of `given`. A copy
+// follows `given` there, and another bias of the class follows the class.
+double repeated_share(const TableRows& rows, const JointBias& given, size_t column, const std::vector<int64_t>& counted) {
+  const JointBias own = joint_bias(rows, {column});
+  const BiasGroups groups = bias_groups(rows, given, counted);
+  std::map<int64_t, std::map<int64_t, int64_t>> beside;
+  std::vector<std::pair<int64_t, int64_t>> contradicting;
+  for (const int64_t i : counted) {
+    const int64_t first = given.values[static_cast<size_t>(i)], second = own.values[static_cast<size_t>(i)];
+    if (first == kUnknown || second == kUnknown) continue;
+    ++beside[first][second];
+    if (groups.is_conflicting(groups.of_row[static_cast<size_t>(i)])) contradicting.emplace_back(first, second);
+  }
+  if (contradicting.empty()) return 0;
+  const auto is_usual = [&](const std::pair<int64_t, int64_t>& pair) {
+    const auto& counts = beside.at(pair.first);
+    return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first == pair.second;
+  };
+  return static_cast<double>(std::ranges::count_if(contradicting, is_usual)) / static_cast<double>(contradicting.size());
 }
 
 }  // namespace
@@ -79,16 +117,39 @@ BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::
 GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_t>& counted) {
   if (rows.biases.size() < 2) return {rows.biases, {}};
   GroupingColumns columns;
+  std::vector<std::pair<double, size_t>> associated;
+  const auto left_out = [&](size_t place, const std::string& why) {
+    columns.remarks.push_back(fmt::format("bias column '{}' {}: groups are without it", rows.columns[place].name, why));
+  };
   for (const size_t place : rows.biases) {
     const double v = cramers_v(bias_groups(rows, joint_bias(rows, {place}), counted), /*corrected=*/true);
     if (v >= kAssociatedColumn) {
-      columns.used.push_back(place);
+      associated.emplace_back(v, place);
     } else {
-      columns.remarks.push_back(fmt::format("bias column '{}' is not associated with the class (Cramer's V {:.2f}): groups are without it",
-                                            rows.columns[place].name, v));
+      left_out(place, fmt::format("is not associated with the class (Cramer's V {:.2f})", v));
     }
   }
-  if (columns.used.empty()) return {rows.biases, {}};
+  if (associated.empty()) return {rows.biases, {}};
+  std::ranges::stable_sort(associated, std::ranges::greater(), &std::pair<double, size_t>::first);
+  std::vector<size_t> used;
+  for (const auto& [v, place] : associated) {
+    if (used.empty()) {
+      used.push_back(place);
+      continue;
+    }
+    const JointBias earlier = joint_bias(rows, used);
+    const double repeated = repeated_share(rows, earlier, place, counted), within = association_within(rows, earlier, place, counted);
+    if (repeated >= kRepeatedShare) {
+      left_out(place, fmt::format("mostly repeats '{}' (in {:.0f} % of the rows that contradict it)", earlier.name, 100 * repeated));
+    } else if (within < kAssociatedColumn) {
+      left_out(place, fmt::format("adds nothing to '{}' (Cramer's V with the class {:.2f} among rows of the same values there)",
+                                  earlier.name, within));
+    } else {
+      used.push_back(place);
+    }
+  }
+  std::ranges::copy_if(rows.biases, std::back_inserter(columns.used),
+                       [&](size_t place) { return std::ranges::find(used, place) != used.end(); });
   return columns;
 }
 
@@ -114,6 +175,18 @@ double cramers_v(const GroupCounts& groups, bool corrected) {
   const double chance = static_cast<double>((classes - 1) * (biases - 1)) / (all - 1);
   const double least = std::min(fewer(classes), fewer(biases)) - 1;
   return least > 0 ? std::sqrt(std::max(0.0, sum - 1 - chance) / least) : 0;
+}
+
+double independence_p(const GroupCounts& groups) {
+  const auto seen = [](const std::vector<int64_t>& counts) {
+    return std::ranges::count_if(counts, [](int64_t count) { return count > 0; });
+  };
+  const std::ptrdiff_t classes = seen(groups.of_classes()), biases = seen(groups.of_biases());
+  if (classes < 2 || biases < 2) return 1;
+  const auto all = static_cast<double>(std::accumulate(groups.count.begin(), groups.count.end(), int64_t{0}));
+  const double v = cramers_v(groups), freedom = static_cast<double>((classes - 1) * (biases - 1));
+  const double squared = all * v * v * static_cast<double>(std::min(classes, biases) - 1), spread = 2 / (9 * freedom);
+  return 0.5 * std::erfc((std::cbrt(squared / freedom) - (1 - spread)) / std::sqrt(2 * spread));
 }
 
 }  // namespace debias

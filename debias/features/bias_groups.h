@@ -28,9 +28,12 @@ JointBias joint_bias(const TableRows& rows);
 JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& columns);
 
 constexpr double kAssociatedColumn = 0.1;  // Cramer's V
+constexpr double kRepeatedShare = 0.6;     // of the rows that contradict the earlier columns
 
 // The bias columns whose Cramer's V with the class over the rows `counted` is at least kAssociatedColumn, corrected for its expectation
-// under independence (Bergsma 2013, https://doi.org/10.1016/j.jkss.2012.10.002). If none is, all of them.
+// under independence (Bergsma 2013, https://doi.org/10.1016/j.jkss.2012.10.002). If none is, all of them. The most associated column comes
+// first. Another one is used if it is associated with the class among rows of the same values in the earlier ones, and if it does not follow
+// these in most of the rows that contradict them. Otherwise it repeats them, and rows in which it happens to differ would be conflicting.
 struct GroupingColumns {
   std::vector<size_t> used;          // indices into rows.columns
   std::vector<std::string> remarks;  // one line per column that is left out
@@ -50,5 +53,8 @@ BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::
 // Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value. `corrected`: for its expectation
 // under independence.
 double cramers_v(const GroupCounts& groups, bool corrected = false);
+
+// The p-value of a chi-squared test that class and bias label are independent (Wilson and Hilferty 1931); 1 if either has a single value.
+double independence_p(const GroupCounts& groups);
 
 }  // namespace debias

@@ -16,7 +16,7 @@ namespace debias {
 namespace {
 
 constexpr size_t kShownLines = 5;
-constexpr const char *kSplitColumn = "split", *kBiasColumn = "bias";
+constexpr const char *kSplitColumn = "split", *kBiasColumn = "bias", *kGroupColumn = "group";
 constexpr std::array<const char*, 3> kNameColumns = {"path", "filenames", "id"};
 const std::vector<std::string> kEmbedHeader = {"filenames", "labels"};
 const std::vector<std::string> kEmbedNamesHeader = {"filenames", "labels", "class", "bias", "bias_name"};
@@ -158,6 +158,31 @@ void choose_biases(const CsvTable& table, const TableRowOptions& options, size_t
   }
 }
 
+void choose_groups(const CsvTable& table, const TableRowOptions& options, size_t label, TableRows& rows) {
+  const auto place_of = [&](const std::string& title) {
+    return static_cast<size_t>(std::ranges::find(rows.columns, title, &TableColumn::name) - rows.columns.begin());
+  };
+  const auto is_bias = [&](size_t place) { return std::ranges::find(rows.biases, place) != rows.biases.end(); };
+  if (!options.groups) {
+    const size_t usual = place_of(kGroupColumn);
+    if (usual < rows.columns.size() && !rows.columns[usual].numeric && !is_bias(usual)) rows.groups.push_back(usual);
+    return;
+  }
+  for (const std::string& title : *options.groups) {
+    const size_t position = required(table, title, "--group");
+    const size_t place = place_of(title);
+    if (position == label || place == rows.columns.size()) {
+      throw usage_error("{}: column '{}' has a role of its own and cannot be the group; name the column that says what belongs together",
+                        rows.path, title);
+    }
+    if (is_bias(place)) throw usage_error("{}: column '{}' is the bias and cannot be the group as well", rows.path, title);
+    if (std::ranges::find(rows.groups, place) != rows.groups.end()) {
+      throw usage_error("{}: --group names column '{}' twice", rows.path, title);
+    }
+    rows.groups.push_back(place);
+  }
+}
+
 // Other columns are not used, whatever their kind.
 void require_numeric_biases(const TableRowOptions& options, const TableRows& rows) {
   std::vector<std::string> biases;
@@ -181,7 +206,7 @@ void read_embedded(const CsvTable& table, TableRows& rows) {
 }
 
 bool asks_for_columns(const TableRowOptions& options) {
-  return !options.label.empty() || options.biases.has_value() || !options.numeric.empty();
+  return !options.label.empty() || options.biases.has_value() || !options.numeric.empty() || options.groups.has_value();
 }
 
 void read_described(const CsvTable& table, const TableRowOptions& options, std::optional<size_t> names, TableRows& rows) {
@@ -204,6 +229,7 @@ void read_described(const CsvTable& table, const TableRowOptions& options, std::
     rows.columns.push_back(described(table.fields(i), has(options.numeric, title), is_bias, rows));
   }
   choose_biases(table, options, label, rows);
+  choose_groups(table, options, label, rows);
   require_numeric_biases(options, rows);
 }
 

@@ -34,6 +34,7 @@ struct TableRowOptions {
   std::string label = "";                               // empty: the column `label`
   std::optional<std::vector<std::string>> biases = {};  // nullopt: the column `bias`, if there is one
   std::vector<std::string> numeric = {};
+  std::optional<std::vector<std::string>> groups = {};  // nullopt: the column `group`, if there is one and it is no bias column
 };
 
 struct TableRows {
@@ -48,6 +49,7 @@ struct TableRows {
   bool has_splits = false;           // from a column; without it all are train
   std::vector<TableColumn> columns;  // all except name, label and split
   std::vector<size_t> biases;        // indices into `columns`, in the requested order
+  std::vector<size_t> groups;        // the columns whose values name what belongs together, likewise
   std::vector<int64_t> lines;        // [n], line numbers in the file, from 1
   std::vector<std::string> remarks;  // one line each: what is left out, or read otherwise than it is written
 
@@ -56,7 +58,8 @@ struct TableRows {
 
 // FileErrors name lines: a malformed CSV (csv_table.h), no rows, rows without a label, an empty or repeated name, an unknown split,
 // a numeric field that is not a finite number, a bias column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: a
-// requested column that is absent, with the nearest, a repeated column, and a numeric column that is no bias column.
+// requested column that is absent, with the nearest, a repeated column, a group column that is the label or a bias column as well, and a
+// numeric column that is no bias column.
 // `known`: the names of the vectors; null without any.
 struct NameColumn;
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {}, const NameColumn* known = nullptr);

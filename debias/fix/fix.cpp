@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "debias/core/error.h"
 #include "debias/fix/fairkl_head.h"
@@ -16,8 +17,9 @@ namespace {
 
 constexpr std::array<double, 5> kPenalties = {0.1, 0.01, 1e-3, 1e-4, 1e-5};
 constexpr double kSignificance = 0.05;
-constexpr int64_t kLeastRepeats = 4;  // training rows for each value of a bias column that is not numeric, on average
-constexpr double kAssociated = 0.3;   // Cramer's V from which LEACE is warned of
+constexpr double kAssociationP = 0.01;  // of class and bias label
+constexpr int64_t kLeastRepeats = 4;    // training rows for each value of a bias column that is not numeric, on average
+constexpr double kAssociated = 0.3;     // Cramer's V from which LEACE is warned of
 
 std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share); }
 
@@ -84,8 +86,8 @@ std::vector<HeadChoice> with_each_penalty(FixMethod method, Shrinkage shrinkage 
 
 class Correction {
  public:
-  Correction(const FeatureTable& table, const FixOptions& options, Progress& progress)
-      : table_(table), options_(options), progress_(progress), places_(table.of_split(TableSplit::kTrain)) {
+  Correction(const FeatureTable& table, const FixOptions& options, Progress& progress, bool groups_asked)
+      : table_(table), options_(options), progress_(progress), groups_asked_(groups_asked), places_(table.of_split(TableSplit::kTrain)) {
     require_bias(table);
     require_repeated_values(table, places_);
     require_fold_predictions();
@@ -124,6 +126,7 @@ class Correction {
       strata.push_back(group != kUnknown ? group : -1 - table_.rows.labels[static_cast<size_t>(i)]);
     }
     folds_ = fold_rows(strata, static_cast<uint64_t>(options_.seed));
+    keep_units_together(strata);
     const bool all = folds_.size() == std::ssize(places_);
     fold_places_.clear();
     for (const int64_t i : folds_.places) fold_places_.push_back(places_[static_cast<size_t>(i)]);
@@ -136,8 +139,28 @@ class Correction {
       part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.bias, result_.groups, fold_places_, folds_.importance);
     std::vector<bool> conflicting;
     for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));
-    scorer_.emplace(cross_validated().groups, conflicting);
+    scorer_.emplace(cross_validated().groups, conflicting, units_of(fold_places_));
     note_groups();
+  }
+
+  void keep_units_together(const std::vector<int64_t>& strata) {
+    std::vector<int64_t> drawn;
+    for (const int64_t i : folds_.places) drawn.push_back(places_[static_cast<size_t>(i)]);
+    std::ranges::sort(drawn);
+    RowUnits units = row_units(table_, places_, drawn, groups_asked_);
+    result_.units = std::move(units.groups);
+    std::ranges::move(units.notes, std::back_inserter(result_.notes));
+    const std::vector<int32_t> own = units_of(places_);
+    if (own.empty()) return;
+    folds_ = folds_of_groups(folds_, strata, own, static_cast<uint64_t>(options_.seed));
+  }
+
+  // Empty where every row is a unit.
+  std::vector<int32_t> units_of(const std::vector<int64_t>& places) const {
+    std::vector<int32_t> units;
+    if (!result_.units.joins_rows()) return units;
+    for (const int64_t i : places) units.push_back(result_.units.of_row[static_cast<size_t>(i)]);
+    return units;
   }
 
   const FitRows& cross_validated() const { return part_ ? *part_ : *full_; }
@@ -223,7 +246,7 @@ class Correction {
         return take(best_erasing(folds, {{options_.method, C}}).front(), "asked for");
       }
       case FixMethod::kAuto:
-        return decide_by_folds(folds, erm, balanced);
+        return decide_by_itself(folds, erm, balanced);
       case FixMethod::kErm:
       case FixMethod::kLeace:
         return;
@@ -232,47 +255,134 @@ class Correction {
 
   // Of the corrections that keep and improve the plain head: the balanced head, unless another one keeps and beats it in turn. Where the
   // balanced head is not among them, the one with the best mean over groups.
-  void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
+  void decide_by_itself(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
     if (scorer_->conflicting_rows() == 0) return;
-    const double needed = needed_p(erm);
-    std::vector<ScoredChoice> supported;
-    for (const ScoredChoice& erasing :
-         best_erasing(folds, {{FixMethod::kEraseBalanced, balanced.choice.C}, {FixMethod::kErase, erm.choice.C}})) {
-      if (is_supported(erasing, erm, "the plain head", needed)) supported.push_back(erasing);
+    if (!is_biased()) return;
+    std::vector<ScoredChoice> corrections = {balanced};
+    for (ScoredChoice& erasing : best_erasing(folds, {{FixMethod::kEraseBalanced, balanced.choice.C}, {FixMethod::kErase, erm.choice.C}})) {
+      corrections.push_back(std::move(erasing));
     }
-    std::ranges::stable_sort(supported, std::ranges::greater(), [](const ScoredChoice& choice) { return choice.scores.mean; });
-    if (!is_supported(balanced, erm, "the plain head", needed)) {
-      if (!supported.empty()) return take(supported.front(), "best mean over groups of those that the folds support");
-      result_.log.push_back("nothing is changed: no correction is supported by the bias-conflicting rows");
-      return;
+    const HeldOut of_folds{"the folds", *scorer_, cross_validated().labels};
+    const size_t by_folds = decision(of_folds, erm, corrections);
+    const size_t chosen = decision_of_valid(erm, corrections, by_folds);
+    if (chosen == corrections.size()) return;
+    take(corrections[chosen], chosen == by_folds ? "supported by the folds" : "supported by the valid rows");
+  }
+
+  // By the counts of as many independent rows as the training rows are worth.
+  bool is_biased() {
+    std::vector<double> aligned;
+    std::vector<int32_t> units;
+    for (const int64_t i : places_) {
+      const int64_t group = result_.groups.of_row[static_cast<size_t>(i)];
+      if (group == kUnknown) continue;
+      aligned.push_back(result_.groups.is_conflicting(group) ? 0 : 1);
+      units.push_back(result_.units.of_row[static_cast<size_t>(i)]);
     }
-    for (const ScoredChoice& erasing : supported) {
-      if (is_supported(erasing, balanced, "the balanced head", kSignificance))
-        return take(erasing, "better than the balanced head in the folds");
+    const double mean = std::accumulate(aligned.begin(), aligned.end(), 0.0) / static_cast<double>(aligned.size());
+    for (double& own : aligned) own -= mean;
+    const double effect = design_effect(aligned, units);
+    GroupCounts counts = result_.groups;
+    for (int64_t& count : counts.count) count = std::llround(static_cast<double>(count) / effect);
+    const double v = cramers_v(counts, /*corrected=*/true), p = independence_p(counts);
+    if (v >= kAssociatedColumn && p <= kAssociationP) return true;
+    const std::string note = fmt::format(
+        "nothing is changed: class and bias label are independent in the training rows (Cramer's V {:.2f}, p {:.2g}); to correct "
+        "all the same, choose a --method",
+        v, p);
+    result_.log.push_back(note);
+    result_.notes.push_back(note);
+    return false;
+  }
+
+  // Rows that heads were not fitted to.
+  struct HeldOut {
+    const char* name;
+    const GroupScorer& scorer;
+    const std::vector<int64_t>& labels;
+  };
+
+  // The place of the correction to take, or their number for none.
+  size_t decision(const HeldOut& rows, const ScoredChoice& erm, const std::vector<ScoredChoice>& corrections) {
+    const double needed = needed_p(rows, erm);
+    std::vector<size_t> supported;
+    for (size_t c = 1; c < corrections.size(); ++c) {
+      if (is_supported(rows, corrections[c], erm, "the plain head", needed)) supported.push_back(c);
     }
-    take(balanced, "supported by the folds");
+    std::ranges::stable_sort(supported, std::ranges::greater(), [&](size_t c) { return corrections[c].scores.mean; });
+    if (!is_supported(rows, corrections.front(), erm, "the plain head", needed)) {
+      if (!supported.empty()) return supported.front();
+      result_.log.push_back(fmt::format("in {} no correction is supported by the bias-conflicting rows", rows.name));
+      return corrections.size();
+    }
+    for (const size_t c : supported) {
+      if (is_supported(rows, corrections[c], corrections.front(), "the balanced head", kSignificance)) return c;
+    }
+    return 0;
+  }
+
+  // By the rows of the split valid, if enough of them contradict the bias; else `by_folds`.
+  size_t decision_of_valid(const ScoredChoice& erm, const std::vector<ScoredChoice>& corrections, size_t by_folds) {
+    const std::vector<int64_t> valid = table_.of_split(TableSplit::kValid);
+    if (valid.empty()) return by_folds;
+    std::vector<int64_t> labels, groups;
+    for (const int64_t i : valid) {
+      labels.push_back(table_.rows.labels[static_cast<size_t>(i)]);
+      groups.push_back(result_.groups.of_row[static_cast<size_t>(i)]);
+    }
+    std::vector<bool> conflicting;
+    for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));
+    const GroupScorer scorer(groups, conflicting, units_of(valid));
+    if (scorer.conflicting_rows() < kLeastValid) {
+      result_.log.push_back(fmt::format("{} valid rows are bias-conflicting, too few to choose by them", scorer.conflicting_rows()));
+      return by_folds;
+    }
+    const AffineErasure none = AffineErasure::none(full_->x.dimensions());
+    std::vector<FinalChoice> heads = {{erm.choice, none}};
+    for (const ScoredChoice& correction : corrections) {
+      heads.push_back({correction.choice, correction.choice.erases() ? fitted_erasure(*full_, correction.choice.shrinkage) : none});
+    }
+    at::Tensor x = at::empty({std::ssize(valid), table_.vectors.dimensions()}, at::kFloat);
+    table_.vectors.read_places(valid, x.mutable_data_ptr<float>());
+    std::vector<ScoredChoice> scored;
+    for (size_t h = 0; const HeadFit& fit : fit_choices(*full_, heads)) {
+      const LinearHead head = unstandardised(fit.head, full_->x.scale());
+      const at::Tensor predicted = at::addmm(head.bias, x.to(at::kDouble), head.weight.t()).argmax(1).contiguous();
+      const auto* first = predicted.const_data_ptr<int64_t>();
+      ScoredChoice own{heads[h++].choice, {}, {first, first + predicted.numel()}};
+      own.scores = scorer.scores(labels, own.predictions);
+      result_.log.push_back("valid rows: " + described(std::as_const(own)));
+      scored.push_back(std::move(own));
+    }
+    const size_t chosen = decision({"the valid rows", scorer, labels}, scored.front(), {scored.begin() + 1, scored.end()});
+    if (chosen == by_folds) return chosen;
+    const auto name = [&](size_t c) { return c == corrections.size() ? "no correction" : enum_name(corrections[c].choice.method); };
+    result_.notes.push_back(fmt::format(
+        "the {} valid rows contradict the folds of the training rows: those support {}, the valid rows {}, which is taken; see fix.log",
+        valid.size(), name(by_folds), name(chosen)));
+    return chosen;
   }
 
   // The paired test's p below which a correction is taken. Where the plain head is significantly worse on bias-conflicting rows than on the
   // other rows of their classes, the bias is at work, and being right more often on them is enough.
-  double needed_p(const ScoredChoice& erm) {
+  double needed_p(const HeldOut& rows, const ScoredChoice& erm) {
     constexpr double kMoreOften = 0.499;  // p is 0.5 where as many rows are won as lost
-    const double p = scorer_->shortfall_p(cross_validated().labels, erm.predictions);
+    const double p = rows.scorer.shortfall_p(rows.labels, erm.predictions);
     const bool falls_short = p <= kSignificance;
     result_.log.push_back(
-        fmt::format("the plain head is {}significantly worse on bias-conflicting rows than on others of their classes (p {:.2g})",
-                    falls_short ? "" : "not ", p));
+        fmt::format("in {} the plain head is {}significantly worse on bias-conflicting rows than on others of their classes (p {:.2g})",
+                    rows.name, falls_short ? "" : "not ", p));
     return falls_short ? kMoreOften : kSignificance;
   }
 
-  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& head, const char* name, double needed) {
-    const std::string who = fmt::format("{} against {}: ", described(candidate.choice), name);
+  bool is_supported(const HeldOut& rows, const ScoredChoice& candidate, const ScoredChoice& head, const char* name, double needed) {
+    const std::string who = fmt::format("in {}, {} against {}: ", rows.name, described(candidate.choice), name);
     if (candidate.scores.mean < options_.keep * head.scores.mean) {
       result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of {}", who, percent(candidate.scores.mean),
                                         options_.keep, percent(head.scores.mean)));
       return false;
     }
-    const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, head.predictions);
+    const double p = rows.scorer.paired_p(rows.labels, candidate.predictions, head.predictions);
     result_.log.push_back(fmt::format("{}paired test on bias-conflicting rows p {:.2g}, {}", who, p,
                                       p <= needed ? "supported" : fmt::format("above {:g}", needed)));
     return p <= needed;
@@ -330,6 +440,7 @@ class Correction {
   const FeatureTable& table_;
   const FixOptions& options_;
   Progress& progress_;
+  bool groups_asked_;
   std::vector<int64_t> places_, fold_places_;  // of the table: training rows, and those of the folds
   FoldRows folds_;
   std::optional<FitRows> full_, part_;
@@ -340,8 +451,8 @@ class Correction {
 
 }  // namespace
 
-FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress) {
-  return Correction(table, options, progress).run();
+FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress, bool groups_asked) {
+  return Correction(table, options, progress, groups_asked).run();
 }
 
 }  // namespace debias

@@ -2,11 +2,13 @@
 //
 // Only training rows are used to fit. Cross-validation in five folds, stratified by group of class and bias label (at most kMostFoldRows
 // rows, including all of the rare groups), chooses the strength of each head's penalty by worst-group accuracy, and the correction of
-// `auto`. `auto` tries balanced, erase_balanced and erase in this order. It takes a correction if its mean accuracy over groups in the folds
-// is at least `keep` of the plain head's, and if it is right more often than the plain head on bias-conflicting rows. More often means by a
-// paired, one-sided test at 95 %, or at all where the plain head is significantly worse on bias-conflicting rows than on the other rows of
-// their classes (GroupScorer::shortfall_p). A later correction replaces an earlier one only if it beats it by the paired test. Without a
-// correction, `auto` takes the plain head.
+// `auto`. Rows of one unit (row_units.h) are in one fold, and tests count units. `auto` tries balanced, erase_balanced and erase in this
+// order. It takes a correction if its mean accuracy over groups in the folds is at least `keep` of the plain head's, and if it is right more
+// often than the plain head on bias-conflicting rows. More often means by a paired, one-sided test at 95 %, or at all where the plain head is
+// significantly worse on bias-conflicting rows than on the other rows of their classes (GroupScorer::shortfall_p). A later correction
+// replaces an earlier one only if it beats it by the paired test. Without a correction, and where class and bias label are independent,
+// `auto` takes the plain head. Where the split valid has at least kLeastValid bias-conflicting rows, they decide in place of the folds, and
+// a note says where the two differ.
 #pragma once
 
 #include <optional>
@@ -19,10 +21,12 @@
 #include "debias/features/feature_table.h"
 #include "debias/fix/cross_validation.h"
 #include "debias/fix/fix_method.h"
+#include "debias/fix/row_units.h"
 #include "debias/fix/vector_range.h"
 
 namespace debias {
 
+constexpr int64_t kLeastValid = 20;      // bias-conflicting rows
 constexpr int64_t kLeastClassRows = 20;  // minimum number of training rows per class
 
 struct FixOptions {
@@ -56,6 +60,7 @@ struct FixResult {
   FixedModel before, after;
   JointBias bias;     // of the columns that are associated with the class (grouping_columns); the erasure is of all of them
   BiasGroups groups;  // counted over training rows
+  RowGroups units;    // what the rows of the table are of (row_units.h)
   FoldPredictions folds;
   std::vector<std::string> log;    // one line each: what was tried, what was chosen and why
   std::vector<std::string> notes;  // notes to the user, one line each
@@ -63,6 +68,7 @@ struct FixResult {
 
 // Usage error without a bias column, or if a categorical one has more than one value per four training rows. Data error for fewer than two
 // classes, a class with fewer than kLeastClassRows training rows, or a bias column with one value or none in the training rows.
-FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress);
+// `groups_asked`: the group columns were named, and are not merely titled `group`.
+FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress, bool groups_asked = false);
 
 }  // namespace debias

@@ -3,11 +3,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "debias/core/philox.h"
+#include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/features/table_dataset.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 namespace {
@@ -90,6 +94,60 @@ FixedEvaluation evaluate_model(EvaluationInput input, Classifier classifier, boo
   return {cache.evaluate("groups"), cache.evaluate(read_protocol(protocol_for(input.samples(), "geometry"), of_geometry))};
 }
 
+// A share of rows that come in units, with the number of independent rows of the same variance.
+Proportion clustered(const std::vector<bool>& right, const std::vector<int32_t>& units) {
+  const auto n = static_cast<double>(right.size());
+  const double share = static_cast<double>(std::ranges::count(right, true)) / n;
+  std::vector<double> residuals;
+  for (const bool own : right) residuals.push_back(own - share);
+  return {share, n / design_effect(residuals, units)};
+}
+
+// Intervals of accuracies that hold where rows of one unit are not independent.
+void widen_intervals(const FeatureTable& table, const FixResult& result, const std::string& split, const std::vector<int64_t>& places,
+                     const std::vector<int64_t>& predictions, EvaluationRecord& record) {
+  struct Rows {
+    std::vector<bool> right;
+    std::vector<int32_t> units;
+  };
+  std::map<std::string, Rows> of_metric;
+  std::map<int64_t, Rows> of_group;
+  for (size_t p = 0; p < places.size(); ++p) {
+    const auto i = static_cast<size_t>(places[p]);
+    const int64_t group = result.groups.of_row[i];
+    const auto add = [&](Rows& rows) {
+      rows.right.push_back(predictions[p] == table.rows.labels[i]);
+      rows.units.push_back(result.units.of_row[i]);
+    };
+    add(of_metric["acc1"]);
+    if (group == kUnknown) continue;
+    add(of_metric[result.groups.is_conflicting(group) ? "conflicting_acc" : "aligned_acc"]);
+    add(of_group[group]);
+  }
+  const auto set = [&](const std::string& metric, const std::pair<double, double>& interval) {
+    const auto found = record.intervals.find(split + "." + metric);
+    if (found != record.intervals.end()) found->second = interval;
+  };
+  for (const auto& [metric, rows] : of_metric) set(metric, wilson_interval(clustered(rows.right, rows.units)));
+  std::vector<Proportion> groups;
+  for (const auto& [group, rows] : of_group) groups.push_back(clustered(rows.right, rows.units));
+  if (!groups.empty()) set("worst_group_acc", smallest_interval(groups));
+}
+
+// A correction that the folds or the valid rows support, and that test rows speak against.
+void note_contradiction(FixedEvaluations& all) {
+  for (const char* metric : {"conflicting_acc", "worst_group_acc"}) {
+    const std::string name = std::string("test.") + metric;
+    const auto before = all.before.groups.metrics.find(name), after = all.after.groups.metrics.find(name);
+    if (before == all.before.groups.metrics.end() || after == all.after.groups.metrics.end()) continue;
+    if (!(after->second < before->second - kNotableCost)) continue;
+    all.notes.push_back(
+        fmt::format("the test rows contradict the choice: {} falls from {:.1f} to {:.1f} % there; fix.log says what it rests on", metric,
+                    100 * before->second, 100 * after->second));
+    return;
+  }
+}
+
 // What an erasure of the label's part costs.
 void note_cost(FixedEvaluations& all) {
   for (const char* split : {"test", "valid"}) {
@@ -115,7 +173,29 @@ FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& resu
   };
   all.before = evaluated(result.before, result.folds.before);
   all.after = result.changed ? evaluated(result.after, result.folds.after) : all.before;
-  if (result.method == FixMethod::kLeace) note_cost(all);
+  all.by_folds = rows.by_folds;
+  if (result.method == FixMethod::kLeace) {
+    note_cost(all);
+  } else if (result.changed) {
+    note_contradiction(all);
+  }
+  if (!result.units.joins_rows()) return all;
+  all.notes.push_back(fmt::format("intervals are of {} groups ({}), not of rows", result.units.count, result.units.from));
+  const auto widened = [&](const FixedModel& model, const std::vector<int64_t>& of_folds, EvaluationRecord& record) {
+    for (const auto& [split, places] : {std::pair("valid", &rows.valid), std::pair("test", &rows.test)}) {
+      if (places->empty()) continue;
+      std::vector<int64_t> predictions = of_folds;
+      if (!rows.by_folds) {
+        at::Tensor x = at::empty({std::ssize(*places), table.vectors.dimensions()}, at::kFloat);
+        table.vectors.read_places(*places, x.mutable_data_ptr<float>());
+        predictions = predicted_classes(classifier_of(model.head)(x));
+      }
+      widen_intervals(table, result, split, *places, predictions, record);
+    }
+  };
+  widened(result.before, result.folds.before, all.before.groups.record);
+  widened(result.changed ? result.after : result.before, result.changed ? result.folds.after : result.folds.before,
+          all.after.groups.record);
   return all;
 }
 

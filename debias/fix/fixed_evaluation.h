@@ -19,6 +19,7 @@ struct FixedEvaluation {
 
 struct FixedEvaluations {
   FixedEvaluation before, after;
+  bool by_folds = false;  // what the records call valid are the rows of the folds
   std::vector<std::string> notes;
 };
 

@@ -56,11 +56,11 @@ SafetensorsFile open_verified(const std::string& path) {
   return file;
 }
 
-Json summary(const EvaluationRecord& record) {
+Json summary(const EvaluationRecord& record, bool by_folds) {
   Json splits = Json::object();
   for (const auto& [split, count] : record.counts) {
     if (split == "train") continue;
-    Json& of_split = splits[split] = Json::object();
+    Json& of_split = splits[by_folds && split == "valid" ? "folds" : split] = Json::object();
     Json intervals = Json::object();
     for (const auto& [name, metric] : kSummary) {
       const std::string full = split + "." + metric;
@@ -111,6 +111,7 @@ Config recipe_config(const FixRecipe& recipe, const FixedOutcome& outcome) {
   for (const size_t place : outcome.table.rows.biases) biases.push_back(outcome.table.rows.columns[place].name);
   section.set("bias", words(biases));
   section.set("numeric", words(recipe.columns.numeric));
+  if (recipe.columns.groups) section.set("group", words(*recipe.columns.groups));
   const TableDigest digest = table_digest(outcome.table);
   section.set("vectors_digest", Config::string(digest.vectors));
   section.set("rows_digest", Config::string(digest.rows));
@@ -183,8 +184,10 @@ void require_shapes(const std::string& folder, const FixedModel& model) {
 nlohmann::ordered_json to_json(const FixedOutcome& outcome) {
   const FixResult& result = outcome.result;
   Json json = {{"method", enum_name(result.method)}, {"changed", result.changed}};
-  json["before"] = summary(outcome.evaluations.before.groups.record);
-  json["after"] = summary(outcome.evaluations.after.groups.record);
+  json["before"] = summary(outcome.evaluations.before.groups.record, outcome.evaluations.by_folds);
+  json["after"] = summary(outcome.evaluations.after.groups.record, outcome.evaluations.by_folds);
+  json["groups"] = result.units.count;
+  json["groups_from"] = result.units.from;
   json["rank"] = result.after.layer.rank();
   json["seconds"] = outcome.seconds;
   json["chosen"] = {{"C", result.choice.C}};
@@ -240,6 +243,7 @@ FixRecipe read_fix_recipe(const std::string& folder) {
   recipe.columns.label = text_at(section, "label");
   recipe.columns.biases = words_at(section, "bias");
   recipe.columns.numeric = words_at(section, "numeric");
+  if (section.find("group") != nullptr) recipe.columns.groups = words_at(section, "group");
   recipe.digest = {text_at(section, "vectors_digest"), text_at(section, "rows_digest")};
   Config options = Config::map();
   for (const std::string& name : option_names<FixOptions>()) {

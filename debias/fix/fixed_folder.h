@@ -40,7 +40,8 @@ struct FixedOutcome {
 };
 
 // {"method", "changed", "before": {split: {"acc", "aligned_acc", "conflicting_acc", "worst_group_acc", "intervals"}}, "after": the same,
-// "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test. Undefined numbers are null.
+// "groups", "groups_from", "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test, or folds without those.
+// Undefined numbers are null.
 nlohmann::ordered_json to_json(const FixedOutcome& outcome);
 
 // Writes into an existing, empty folder (atomic_folder.h). Resource errors name the path.

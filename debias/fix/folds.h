@@ -22,4 +22,8 @@ struct FoldRows {
 // every machine.
 FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t most = kMostFoldRows);
 
+// The same rows in folds of whole groups, stratified as far as those allow: groups from the most uneven one on, each into the fold that
+// leaves the strata spread most evenly, the smaller one of equals (scikit-learn's StratifiedGroupKFold). Arguments are by input row.
+FoldRows folds_of_groups(const FoldRows& rows, const std::vector<int64_t>& strata, const std::vector<int32_t>& groups, uint64_t seed);
+
 }  // namespace debias

@@ -18,7 +18,8 @@ bool is_right(const std::vector<int64_t>& labels, const std::vector<int64_t>& pr
 
 }  // namespace
 
-GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<bool>& conflicting) {
+GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<bool>& conflicting, std::vector<int32_t> units)
+    : units_(std::move(units)) {
   GroupCounts counts(std::ssize(conflicting), 1);
   for (const int64_t group : groups) counts.add(group);
   const std::vector<int64_t> pools = counts.pools(kLeastGroup);
@@ -52,10 +53,17 @@ GroupScores GroupScorer::scores(const std::vector<int64_t>& labels, const std::v
 double GroupScorer::paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better,
                              const std::vector<int64_t>& worse) const {
   int64_t won = 0, lost = 0;
+  std::map<int32_t, int64_t> differences;
   for (const int64_t i : conflicting_) {
     const bool b = is_right(labels, better, i), w = is_right(labels, worse, i);
     won += b && !w;
     lost += w && !b;
+    if (!units_.empty()) differences[units_[static_cast<size_t>(i)]] += b - w;
+  }
+  if (!units_.empty()) {
+    std::vector<int64_t> of_units;
+    for (const auto& [unit, difference] : differences) of_units.push_back(difference);
+    return signs_mid_p(of_units);
   }
   return mid_p_of_coins(won, won + lost);
 }
@@ -78,7 +86,20 @@ double GroupScorer::shortfall_p(const std::vector<int64_t>& labels, const std::v
     accuracies.push_back((rows.right + 1) / (rows.all + 2));
     right += is_right(labels, predictions, i);
   }
-  return poisson_binomial_tail(accuracies, right);
+  if (units_.empty()) return poisson_binomial_tail(accuracies, right);
+  std::vector<double> residuals;
+  std::vector<int32_t> units;
+  for (size_t c = 0; c < conflicting_.size(); ++c) {
+    residuals.push_back(is_right(labels, predictions, conflicting_[c]) - accuracies[c]);
+    units.push_back(units_[static_cast<size_t>(conflicting_[c])]);
+  }
+  const double effect = design_effect(residuals, units);
+  std::vector<double> fewer;  // spread over the sorted ones
+  std::ranges::sort(accuracies);
+  for (double at = effect / 2; at < static_cast<double>(accuracies.size()); at += effect) {
+    fewer.push_back(accuracies[static_cast<size_t>(at)]);
+  }
+  return poisson_binomial_tail(fewer, std::llround(static_cast<double>(right) / effect));
 }
 
 double mid_p_of_coins(int64_t successes, int64_t trials) {
@@ -91,6 +112,50 @@ double mid_p_of_coins(int64_t successes, int64_t trials) {
     sum += k == successes ? probability / 2 : probability;
   }
   return std::min(1.0, sum);
+}
+
+double signs_mid_p(const std::vector<int64_t>& differences) {
+  int64_t sum = 0, range = 0;
+  bool coins = true;
+  for (const int64_t d : differences) {
+    sum += d;
+    range += std::abs(d);
+    coins = coins && std::abs(d) <= 1;
+  }
+  if (coins) return mid_p_of_coins((range + sum) / 2, range);
+  std::vector<double> chance(static_cast<size_t>(2 * range + 1)), next;  // of each sum, from -range
+  chance[static_cast<size_t>(range)] = 1;
+  for (const int64_t d : differences) {
+    if (d == 0) continue;
+    next.assign(chance.size(), 0);
+    for (int64_t at = 0; at <= 2 * range; ++at) {
+      const double half = chance[static_cast<size_t>(at)] / 2;
+      if (half == 0) continue;
+      next[static_cast<size_t>(at + d)] += half;
+      next[static_cast<size_t>(at - d)] += half;
+    }
+    chance.swap(next);
+  }
+  const auto place = static_cast<std::ptrdiff_t>(sum + range);
+  return std::min(1.0, std::accumulate(chance.begin() + place + 1, chance.end(), chance[static_cast<size_t>(place)] / 2));
+}
+
+double design_effect(const std::vector<double>& residuals, const std::vector<int32_t>& units) {
+  std::map<int32_t, std::pair<double, double>> sums;  // of residuals, and of rows
+  double squares = 0;
+  for (size_t i = 0; i < residuals.size(); ++i) {
+    auto& [sum, rows] = sums[units[i]];
+    sum += residuals[i];
+    ++rows;
+    squares += residuals[i] * residuals[i];
+  }
+  double of_units = 0, sizes = 0;
+  for (const auto& [unit, own] : sums) {
+    of_units += own.first * own.first;
+    sizes += own.second * own.second;
+  }
+  if (residuals.empty()) return 1;
+  return std::max(1.0, squares > 0 ? of_units / squares : sizes / static_cast<double>(residuals.size()));
 }
 
 }  // namespace debias

@@ -312,6 +312,150 @@ TEST(Fix, AColumnOfMeasuredNumbersAsksForNumeric) {
   EXPECT_NO_THROW(fixed(made.open({.biases = {{"age"}}, .numeric = {"age"}}), FixMethod::kBalanced));
 }
 
+// 160 patients of 8 rows: in folds of rows a head knows each patient.
+class Patients : public testing::Test {
+ protected:
+  void write(const std::string& title) const {
+    const FeatureTable plain = made_.open();
+    made_.write_rows("label,bias," + title + ",split", plain.size(), [&](size_t i) {
+      return fmt::format("{},{},p{},{}", plain.rows.labels[i], plain.rows.columns[0].values[i], i / 8, enum_name(plain.rows.splits[i]));
+    });
+  }
+
+  const GaussianTable made_{{.train = 1280,
+                             .test = 1280,
+                             .classes = 2,
+                             .dimensions = 60,
+                             .correlation = 0.85,
+                             .class_signal = 1.5,
+                             .bias_signal = 4,
+                             .patient = 8,
+                             .patient_effect = 1.5}};
+};
+
+TEST_F(Patients, FoldsOfPatientsFindTheBiasAndWhatTheyPromiseHolds) {
+  write("patient");
+  const TableRowOptions by_patient{.groups = {{"patient"}}};
+  const FeatureTable table = made_.open(by_patient);
+  const FixResult result = fixed(table);
+  EXPECT_EQ(result.units.from, "column patient");
+  EXPECT_EQ(result.units.count, 320);
+  EXPECT_TRUE(result.changed);
+  const auto right = [&](const FixResult& one) {
+    int64_t count = 0;
+    for (size_t i = 0; i < one.folds.places.size(); ++i) {
+      count += one.folds.before[i] == table.rows.labels[static_cast<size_t>(one.folds.places[i])];
+    }
+    return static_cast<double>(count) / static_cast<double>(one.folds.places.size());
+  };
+  EXPECT_LT(right(result), right(fixed(made_.open())) - 0.03);
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_GT(metric(found.after, "conflicting_acc"), metric(found.before, "conflicting_acc"));
+  const auto width = [&](const FixedEvaluations& all) {
+    const auto& [low, high] = all.before.groups.record.intervals.at("test.acc1");
+    return high - low;
+  };
+  FixResult of_rows = result;
+  of_rows.units = single_rows(table.size());
+  EXPECT_GT(width(found), 1.5 * width(evaluated(table, of_rows)));
+}
+
+TEST_F(Patients, AColumnThatNamesThemIsProposed) {
+  write("patient");
+  EXPECT_THAT(fixed(made_.open()).notes,
+              testing::Contains(
+                  AllOf(HasSubstr("'patient' has 160 values in 1280 training rows, each in one class"), HasSubstr("add --group patient"))));
+}
+
+TEST_F(Patients, AColumnTitledGroupIsUsed) {
+  write("group");
+  EXPECT_EQ(fixed(made_.open()).units.from, "column group");
+}
+
+TEST(Fix, GroupsThatLeaveAClassInOneAreRefusedOrSaid) {
+  const GaussianTable made({.train = 300, .test = 0});
+  const FeatureTable plain = made.open();
+  made.write_rows("label,bias,group", 300, [&](size_t i) {
+    return fmt::format("{},{},{}", plain.rows.labels[i], plain.rows.columns[0].values[i], plain.rows.labels[i]);
+  });
+  const FixResult result = fixed(made.open());
+  EXPECT_EQ(result.units.from, "none");
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("column group is not used: class '0' is in one group of it")));
+  const FeatureTable named = made.open({.groups = {{"group"}}});
+  EXPECT_THAT(error_of(ErrorKind::kData, [&] { fix(named, {}, Progress::silent(), true); }),
+              HasSubstr("class '0' is in one group of column group"));
+}
+
+TEST(Fix, FewerGroupsThanFoldsAreEnough) {
+  const GaussianTable made({.train = 300, .test = 300});
+  const FeatureTable plain = made.open();
+  made.write_rows("label,bias,site,split", 600, [&](size_t i) {
+    return fmt::format("{},{},s{},{}", plain.rows.labels[i], plain.rows.columns[0].values[i], i / 3 % 3, i < 300 ? "train" : "test");
+  });
+  const FixResult result = fixed(made.open({.groups = {{"site"}}}));
+  EXPECT_EQ(result.units.count, 3);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("3 groups of column site are in both train and test, the first 's1'")));
+}
+
+TEST(Fix, CopiesAreKeptInOneFoldAndSaid) {
+  const GaussianTable made({.train = 600, .test = 0});
+  const FeatureTable plain = made.open();
+  std::vector<float> values(static_cast<size_t>(600 * plain.vectors.dimensions()));
+  plain.vectors.read(0, 600, values.data());
+  const auto D = static_cast<size_t>(plain.vectors.dimensions());
+  for (size_t i = 300; i < 600; ++i) {  // near-copies of the first half, whose classes are the same
+    for (size_t d = 0; d < D; ++d) values[i * D + d] = values[(i - 300) * D + d] * (i % 2 == 0 ? 1.0F : 1.002F);
+  }
+  write_npy(made.vectors(), DType::kFloat32, {600, static_cast<int64_t>(D)}, values.data());
+  const FixResult result = fixed(made.open());
+  EXPECT_EQ(result.units.from, "near-copies");
+  EXPECT_EQ(result.units.count, 300);
+  EXPECT_THAT(result.notes,
+              testing::Contains(HasSubstr("600 training rows are copies or near-copies of 300 sources, the first 'r0' and 'r300'")));
+  EXPECT_EQ(fixed(GaussianTable({.train = 600, .test = 0}).open()).units.from, "none");
+}
+
+TEST(Fix, AutoChangesNothingWhereTheBiasIsIndependent) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    const GaussianTable made({.train = 600, .correlation = 1.0 / 3, .bias_signal = 4, .seed = seed});
+    const FixResult result = fixed(made.open());
+    EXPECT_FALSE(result.changed) << seed;
+    EXPECT_THAT(result.notes, testing::Contains(HasSubstr("class and bias label are independent"))) << seed;
+  }
+}
+
+TEST_F(NoisyCopy, DoesNotSwitchACorrectionOff) {
+  const FixResult one = fixed(made_.open(TableRowOptions{.biases = {{"bias"}}}));
+  for (const auto& columns : {std::vector<std::string>{"bias", "copy"}, std::vector<std::string>{"copy", "bias"}}) {
+    const FixResult both = fixed(made_.open(TableRowOptions{.biases = columns}));
+    EXPECT_EQ(both.changed, one.changed);
+    EXPECT_EQ(both.bias.name, "bias");
+    EXPECT_THAT(both.notes, testing::Contains(HasSubstr("bias column 'copy' mostly repeats 'bias' (in ")));
+  }
+  EXPECT_TRUE(one.changed);
+}
+
+// Valid rows in which the bias goes the other way round: what helps there is not what helps in the folds.
+TEST(Fix, ValidRowsDecideAndSayWhereTheyContradictTheFolds) {
+  const GaussianTable made({.train = 1200, .test = 1200, .classes = 2, .correlation = 0.95});
+  const FeatureTable plain = made.open();
+  const auto write = [&](const std::string& split, bool relabelled) {
+    made.write_rows("label,bias,split", plain.size(), [&](size_t i) {
+      const int64_t y = plain.rows.labels[i], b = plain.rows.columns[0].values[i];
+      return fmt::format("{},{},{}", relabelled && i >= 1200 && y != b ? b : y, relabelled && i >= 1200 && y != b ? y : b,
+                         i < 1200 ? "train" : split);
+    });
+  };
+  write("valid", false);
+  const FixResult agreed = fixed(made.open());
+  EXPECT_TRUE(agreed.changed);
+  EXPECT_THAT(agreed.log, testing::Contains(HasSubstr("in the valid rows")));
+  write("valid", true);  // conflicting rows have the class that the bias shows: the plain head is right there
+  const FixResult contradicted = fixed(made.open());
+  EXPECT_FALSE(contradicted.changed);
+  EXPECT_THAT(contradicted.notes, testing::Contains(HasSubstr("valid rows contradict the folds")));
+}
+
 TEST(Fix, WithoutEvaluatedRowsFoldsGiveTheAccuracies) {
   const GaussianTable made({.train = 900, .test = 0});
   const FeatureTable table = made.open();
@@ -320,6 +464,10 @@ TEST(Fix, WithoutEvaluatedRowsFoldsGiveTheAccuracies) {
   EXPECT_THAT(found.notes, testing::Contains(HasSubstr("folds of the training rows")));
   EXPECT_GT(found.after.groups.metrics.at("valid.conflicting_acc"), found.before.groups.metrics.at("valid.conflicting_acc"));
   EXPECT_FALSE(found.after.geometry.metrics.contains("valid.bias_probe_acc1"));
+  const FixedOutcome outcome{table, {}, result, found, 1, "0"};
+  EXPECT_TRUE(to_json(outcome)["after"].contains("folds"));
+  EXPECT_FALSE(to_json(outcome)["after"].contains("valid"));
+  EXPECT_THAT(fixed_text(outcome, "out"), AllOf(HasSubstr("after   folds "), testing::Not(HasSubstr("valid"))));
   EXPECT_THAT(usage_error_of([&] { fixed(table, FixMethod::kLeace); }), HasSubstr("column split"));
 }
 

@@ -19,6 +19,8 @@ struct GaussianSettings {
   double class_signal = 1.2, bias_signal = 2.5;
   uint64_t seed = 1;
   bool one_bias_in_first_class = false;  // in training rows
+  int64_t patient = 1;                   // adjacent rows of one patient: of one class, one bias label and one effect
+  double patient_effect = 0;             // its deviation
 };
 
 class GaussianTable {
@@ -28,14 +30,22 @@ class GaussianTable {
     const int64_t n = settings.train + settings.test, D = settings.dimensions, C = settings.classes;
     std::vector<float> values;
     std::string csv = "path,label,bias,split\n";
+    int64_t of_patient = 0;
+    std::vector<double> effect(static_cast<size_t>(D));
     for (int64_t i = 0; i < n; ++i) {
       const bool train = i < settings.train;
-      const int64_t y = i % C;
+      const int64_t y = i / settings.patient % C;
       const bool aligned = train && random.uniform() < settings.correlation;
       const int64_t drawn = aligned ? y : train ? (y + 1 + random.below(C - 1)) % C : random.below(C);
-      const int64_t b = train && y == 0 && settings.one_bias_in_first_class ? 0 : drawn;
+      if (i % settings.patient == 0) {
+        of_patient = train && y == 0 && settings.one_bias_in_first_class ? 0 : drawn;
+        if (settings.patient_effect > 0) {
+          for (double& own : effect) own = settings.patient_effect * random.normal();
+        }
+      }
+      const int64_t b = of_patient;
       for (int64_t d = 0; d < D; ++d) {
-        double value = random.normal();
+        double value = random.normal() + effect[static_cast<size_t>(d)];
         if (d == y) value += settings.class_signal;
         if (d == C + b || d == (y + b) % C) value += d < C ? 0.2 * settings.bias_signal : settings.bias_signal;
         values.push_back(static_cast<float>(value * (1 + static_cast<double>(d % 5)) + static_cast<double>(d)));

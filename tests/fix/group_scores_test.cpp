@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -59,6 +60,68 @@ TEST(MidPOfCoins, CountsHalfOfWhatWasSeen) {
   EXPECT_NEAR(mid_p_of_coins(7, 7), 0.5 / 128, 1e-12);
   EXPECT_NEAR(mid_p_of_coins(5, 8), (93 - 28) / 256.0, 1e-12);
   EXPECT_DOUBLE_EQ(mid_p_of_coins(0, 0), 1);
+}
+
+TEST(SignsMidP, IsThatOfCoinsWhereUnitsDifferByOne) {
+  EXPECT_NEAR(signs_mid_p({1, 1, -1, 1, 0, 1, -1, 1, -1}), mid_p_of_coins(5, 8), 1e-12);
+  EXPECT_DOUBLE_EQ(signs_mid_p({0, 0}), 1);
+}
+
+TEST(SignsMidP, CountsSignsOfWholeUnits) {
+  EXPECT_NEAR(signs_mid_p({12}), 0.25, 1e-12);                      // +12 is the larger of two sums
+  EXPECT_NEAR(signs_mid_p({3, 2}), 0.125, 1e-12);                   // 5 of 5, 1, -1, -5
+  EXPECT_NEAR(signs_mid_p({3, -2, 1}), 2.0 / 8 + 1.0 / 16, 1e-12);  // 2 among 6, 4, 2, 0, 0, -2, -4, -6: two above, and itself once
+}
+
+// 40 rows of 4 patients are right or wrong together: p of 40 independent rows would be far below.
+TEST(GroupScorer, TestsCountUnits) {
+  std::vector<int64_t> groups(80, 0), labels(80, 0), plain(80, 0), better(80, 0);
+  std::vector<int32_t> units;
+  for (int32_t i = 0; i < 80; ++i) units.push_back(i < 40 ? i : 40 + i / 10);
+  for (size_t i = 40; i < 80; ++i) {
+    groups[i] = 1;
+    plain[i] = 1;
+  }
+  const GroupScorer rows(groups, {false, true}), patients(groups, {false, true}, units);
+  EXPECT_LT(rows.paired_p(labels, better, plain), 1e-10);
+  EXPECT_NEAR(patients.paired_p(labels, better, plain), 1.0 / 32, 1e-12);
+  for (size_t i = 40; i < 60; ++i) plain[i] = 0;
+  EXPECT_LT(rows.shortfall_p(labels, plain), 1e-10);
+  EXPECT_GT(patients.shortfall_p(labels, plain), 1e-4);
+}
+
+TEST(DesignEffect, IsTheSizeOfUnitsThatAgreeAndOneOfSingleRows) {
+  EXPECT_DOUBLE_EQ(design_effect({1, 1, -1, -1}, {0, 0, 1, 1}), 2);
+  EXPECT_DOUBLE_EQ(design_effect({1, 1, -1, -1}, {0, 1, 2, 3}), 1);
+  EXPECT_DOUBLE_EQ(design_effect({1, -1, 1, -1}, {0, 0, 1, 1}), 1);
+  EXPECT_DOUBLE_EQ(design_effect({0, 0, 0, 0}, {0, 0, 0, 1}), 2.5);
+  EXPECT_DOUBLE_EQ(design_effect({}, {}), 1);
+}
+
+TEST(FoldsOfGroups, KeepGroupsWholeAndStrataEven) {
+  std::vector<int64_t> strata;
+  std::vector<int32_t> groups;
+  for (int32_t group = 0; group < 100; ++group) {
+    for (int32_t row = 0; row < 3 + group % 5; ++row) {
+      strata.push_back(group % 10 == 0 ? 1 : 0);
+      groups.push_back(group);
+    }
+  }
+  const FoldRows drawn = fold_rows(strata, 3), folds = folds_of_groups(drawn, strata, groups, 3);
+  EXPECT_EQ(std::set<int64_t>(folds.places.begin(), folds.places.end()).size(), strata.size());
+  std::map<int32_t, std::set<size_t>> folds_of_group;
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    std::set<int32_t> rare;
+    for (int64_t i = folds.begins[fold]; i < folds.begins[fold + 1]; ++i) {
+      const auto row = static_cast<size_t>(folds.places[static_cast<size_t>(i)]);
+      folds_of_group[groups[row]].insert(fold);
+      if (strata[row] == 1) rare.insert(groups[row]);
+    }
+    EXPECT_EQ(rare.size(), 2u) << fold;  // of ten groups
+    EXPECT_NEAR(static_cast<double>(folds.begins[fold + 1] - folds.begins[fold]), 100, 6);
+  }
+  for (const auto& [group, own] : folds_of_group) EXPECT_EQ(own.size(), 1u) << group;
+  EXPECT_EQ(folds.places, folds_of_groups(drawn, strata, groups, 3).places);
 }
 
 TEST(FoldRows, HoldEveryRowOnceAndGroupsInEqualParts) {
