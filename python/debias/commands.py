@@ -240,7 +240,7 @@ def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Pat
 
 def fix(source: _Source, out: _Path, *, method: str = "auto", bias: Union[str, Sequence[str], None] = None,
         numeric: Union[str, Sequence[str], None] = None, keep: float = 0.98, seed: int = 1, threads: Optional[int] = None,
-        progress: Progress = False) -> FixedFeatures:
+        progress: Progress = False, group: Union[str, Sequence[str], None] = None) -> FixedFeatures:
     """Corrects frozen features for their bias columns, as `debias fix` does, into the new folder `out`.
 
     Args:
@@ -251,8 +251,15 @@ def fix(source: _Source, out: _Path, *, method: str = "auto", bias: Union[str, S
         keep: minimum mean accuracy over groups for method auto, as a share of the plain head's.
         seed: seed of the folds.
         threads: number of CPU threads; does not change the result.
+        group: names of the table's columns whose values name rows that belong together, such as patients; by default its `group`. Folds and
+            intervals are of whole groups.
     """
     more = ["--threads", str(threads)] if threads is not None else []
+    if isinstance(source, FeatureTable):
+        groups = list(source.group) if group is None else _names("fix: group", group, list(source.columns), "the table has")
+        more += ["--group", ",".join(groups)] if groups else []
+    elif group is not None:
+        raise TypeError(f"fix: group: expected None with a run, found {str(group)[:40]!r}; give a FeatureTable")
     with _source_words("fix", source, bias=bias, numeric=numeric) as words:
         _json(["fix", *words, "--out", _path("fix", "out", out), "--method", method, "--keep", repr(keep), "--seed", str(seed), *more], progress)
     return FixedFeatures(out)

@@ -175,8 +175,8 @@ def _names_columns(given: Any, columns: Mapping[Any, Any], count: int) -> bool:
     return texts and (all(name in columns for name in given) or len(given) != count)
 
 
-def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, split: Any, path: Any) -> Dict[str, Any]:
-    """Keywords of FeatureTable. bias, split and path: names of columns, values, or None for the columns of these names, if there are any.
+def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, split: Any, path: Any, group: Any = None) -> Dict[str, Any]:
+    """Keywords of FeatureTable. bias, group, split and path: names of columns, values, or None for the columns of these names, if there are any.
     All other columns are `columns`, except those whose names are reserved."""
     used = list(_RESERVED)
     count = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=0)
@@ -192,7 +192,10 @@ def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, s
     bias = "bias" if bias is None and "bias" in columns else bias
     if _names_columns(bias, columns, count):
         bias = {name: taken("bias", name) for name in ([bias] if isinstance(bias, str) else bias)}
-    found = {"labels": taken("label", label), "bias": bias, "split": taken("split", split, "split"), "paths": taken("path", path, *_NAMES)}
+    group = "group" if group is None and "group" in columns and "group" not in used else group
+    if _names_columns(group, columns, count):
+        group = {name: taken("group", name) for name in ([group] if isinstance(group, str) else group)}
+    found = {"labels": taken("label", label), "bias": bias, "group": group, "split": taken("split", split, "split"), "paths": taken("path", path, *_NAMES)}
     return {**found, "columns": {name: values for name, values in columns.items() if name not in used}}
 
 
@@ -228,6 +231,8 @@ class FeatureTable:
         bias: ``[n]`` bias labels, or several columns of them in a dict or a DataFrame. Columns with non-integer numbers count as numeric.
         split: ``[n]`` values "train", "valid" or "test"; None puts all rows into train.
         paths: ``[n]`` unique names of the rows.
+        group: ``[n]`` values that rows share which belong together, such as patients or bursts, or several columns of them; rows without a
+            value stand alone. `debias.fix` keeps them in one fold.
         columns: other columns, in a dict or a DataFrame, which `debias.audit` searches.
 
     Example::
@@ -237,24 +242,26 @@ class FeatureTable:
         (4, ['cat', 'dog'], ('bias',))
     """
 
-    def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None) -> None:
+    def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None,
+                 group: Any = None) -> None:
         self.vectors = _vectors(vectors)
         self._source: Tuple[Any, pathlib.Path, Any] = (None, pathlib.Path(), None)  # the mapped array, its .npy file and the file's state
         count, others = len(self.vectors), {}
         if _is_frame(labels):
-            found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
-            labels, bias, split, paths, others = (found[name] for name in ("labels", "bias", "split", "paths", "columns"))
+            found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths, group=group)
+            labels, bias, group, split, paths, others = (found[name] for name in ("labels", "bias", "group", "split", "paths", "columns"))
         self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _known_values("labels", labels, count))
         self._warn_of_codes("label", self.labels or [], "class")
         self.split = None if split is None else self._checked_split(_values("split", split, count))
         self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
-        biases = _columns(bias, "bias")
+        biases, groups = _columns(bias, "bias"), _columns(group, "group")
         self.columns: Dict[str, List[Any]] = {}
-        for what, given in (("bias", biases), ("columns", self._readable(others, count)), ("columns", _columns(columns, "column"))):
+        for what, given in (("bias", biases), ("group", groups), ("columns", self._readable(others, count)), ("columns", _columns(columns, "column"))):
             for name, values in given.items():
                 self._add(what, name, _known_values(f"{what} '{name}'", values, count))
         self.bias: Tuple[str, ...] = tuple(biases)
-        self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if any(isinstance(value, float) for value in values))
+        self.group: Tuple[str, ...] = tuple(groups)
+        self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if name not in self.group and any(isinstance(value, float) for value in values))
 
     @staticmethod
     def _readable(columns: Mapping[Any, Any], count: int) -> Dict[Any, Any]:
@@ -325,40 +332,43 @@ class FeatureTable:
 
     @classmethod
     def from_frame(cls, frame: Any, vectors: Any, *, label: Optional[str] = "label", bias: Union[str, Sequence[str], None] = None,
-                   split: Optional[str] = None, path: Optional[str] = None) -> "FeatureTable":
+                   split: Optional[str] = None, path: Optional[str] = None, group: Union[str, Sequence[str], None] = None) -> "FeatureTable":
         """Makes a table from a pandas DataFrame, or a dict of columns. Columns that are not named here become `columns`.
 
-        `vectors` is an array [n, D] in the order of the frame's rows, or the names of the columns with the vectors. `bias`, `split` and
-        `path` are by default the columns of these names, if there are any. `path` may also be filenames or id.
+        `vectors` is an array [n, D] in the order of the frame's rows, or the names of the columns with the vectors. `bias`, `group`, `split`
+        and `path` are by default the columns of these names, if there are any. `path` may also be filenames or id.
         """
         columns = _frame_columns("frame", frame)
         if isinstance(vectors, (list, tuple)) and len(vectors) > 0 and all(isinstance(name, str) for name in vectors):
             vectors = _taken_out(columns, vectors)
         biases = bias if bias is None or isinstance(bias, str) else list(bias)
-        return cls(vectors, **_from_columns(columns, label=label, bias=biases, split=split, path=path))
+        return cls(vectors, **_from_columns(columns, label=label, bias=biases, split=split, path=path,
+                                            group=group if group is None or isinstance(group, str) else list(group)))
 
     @classmethod
     def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, key: Optional[str] = None, label: Optional[str] = None,
-             bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
+             bias: Union[str, Sequence[str], None] = None, group: Union[str, Sequence[str], None] = None) -> "FeatureTable":
         """Reads vectors from .npy, .safetensors or .parquet (with pandas and pyarrow), and their other columns from a CSV.
 
         Vectors in .npy and .safetensors are memory-mapped and cannot be changed. The CSV is by default F.names.csv or F.csv next to F.npy.
         The rows of another CSV are joined by the names that one of these two has; without them, row i belongs to vector i, with a warning.
-        `key` names the tensor, or Parquet's column of lists, if there are several. `label` and `bias` name columns, by default label and
-        bias. A Parquet file may have these columns too. Without a column of lists, all its remaining columns are the vectors.
+        `key` names the tensor, or Parquet's column of lists, if there are several. `label`, `bias` and `group` name columns, by default
+        label, bias and group. A Parquet file may have these columns too. Without a column of lists, all its remaining columns are the vectors.
         """
         file = pathlib.Path(vectors)
         biases = ["bias"] if bias is None else [bias] if isinstance(bias, str) else list(bias)
+        groups = group if group is None else [group] if isinstance(group, str) else list(group)
         state = _state(file)
-        array, own = _vector_files.read(file, key, {*_RESERVED, *biases, *([label] if label is not None else [])})
+        array, own = _vector_files.read(file, key, {*_RESERVED, *biases, *(groups or ["group"]), *([label] if label is not None else [])})
         beside = [file.with_suffix(".names.csv"), file.with_suffix(".csv")]
         if csv is None and (label or "label") in own:
-            return cls(array, **_from_columns(own, label=label or "label", bias=None if bias is None else biases, split=None, path=None))
+            return cls(array, **_from_columns(own, label=label or "label", bias=None if bias is None else biases, split=None, path=None,
+                                               group=groups))
         own_csv = next((path for path in beside if path.exists()), None)
         rows = pathlib.Path(csv) if csv is not None else own_csv
         if rows is None:
             raise FileNotFoundError(f"{file}: no {beside[1].name} beside it; name the rows' CSV")
-        table = cls(array, **_from_csv(rows, own_csv, label, None if bias is None else biases))
+        table = cls(array, **_from_csv(rows, own_csv, label, None if bias is None else biases, groups))
         if file.suffix == ".npy" and table.vectors.base is array and array.flags.c_contiguous:
             table._source = (table.vectors, file, state)
         return table
@@ -369,7 +379,8 @@ class FeatureTable:
         other = copy.copy(self)
         other.labels = self._checked_labels(f"label '{name}'", self.columns[name])
         other.columns = {column: values for column, values in self.columns.items() if column != name}
-        other.bias, other.numeric = (tuple(column for column in own if column != name) for own in (self.bias, self.numeric))
+        other.bias, other.numeric, other.group = (tuple(column for column in own if column != name)
+                                                  for own in (self.bias, self.numeric, self.group))
         return other
 
     @property
@@ -519,10 +530,11 @@ def _require_same_labels(rows: _Rows, labels: Sequence[Any], own: _Rows, paths: 
                          f"'{_field(labels[first])}' and '{_field(known[first])}'; correct one, or choose the column with label=")
 
 
-def _from_csv(path: pathlib.Path, beside: Optional[pathlib.Path], label: Optional[str], bias: Optional[Sequence[str]]) -> Dict[str, Any]:
+def _from_csv(path: pathlib.Path, beside: Optional[pathlib.Path], label: Optional[str], bias: Optional[Sequence[str]],
+              group: Optional[Sequence[str]] = None) -> Dict[str, Any]:
     """Keywords of FeatureTable from a CSV, by the program's rules (_csv_table.py), in the order of the vectors. `beside`: the CSV next to them."""
     rows = _Rows(path)
-    for what in ([] if label is None or rows.embedded and label in ("label", "labels", "class") else [label]) + list(bias or []):
+    for what in ([] if label is None or rows.embedded and label in ("label", "labels", "class") else [label]) + list(bias or []) + list(group or []):
         require_name(f"{path}: no column", what, rows.places)
     roles = {label or "label", "labels", "split", *(bias if bias is not None else ["bias"]), *(("class", "bias_name") if rows.embedded else ())}
     names, own = rows.name_place(), None
@@ -544,10 +556,12 @@ def _from_csv(path: pathlib.Path, beside: Optional[pathlib.Path], label: Optiona
         split = own.texts(own.places["split"])
         rows.notes.append(f"{path} has no column split; splits are those of {own.table.path}")
     biases = list(bias) if bias is not None else ["bias"] if "bias" in rows.places else []
-    skipped = {*_RESERVED, label or "label", "labels", *biases, *(("class", "bias_name", "bias") if rows.embedded else ())}
+    groups = list(group) if group is not None else ["group"] if "group" in rows.places and "group" not in (*biases, label) else []
+    skipped = {*_RESERVED, label or "label", "labels", *biases, *groups, *(("class", "bias_name", "bias") if rows.embedded else ())}
     found = {name: rows._named("bias_name", "bias") if rows.embedded and name == "bias" and "bias_name" in rows.places else rows.column(rows.places[name])
              for name in biases}
     others = {title: rows.column(place) for title, place in rows.places.items() if title not in skipped and place != names}
+    own_groups = {name: rows.column(rows.places[name]) for name in groups}
     for note in rows.notes:
         warn(note)
-    return {"labels": labels, "split": split, "paths": paths, "bias": found, "columns": others}
+    return {"labels": labels, "split": split, "paths": paths, "bias": found, "group": own_groups, "columns": others}

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import warnings
 
 import numpy
 import pytest
@@ -230,3 +231,34 @@ def test_a_table_that_does_not_do_is_refused(tmp_path):
     assert caught.value.exit_code == 3 and not (tmp_path / "fixed").exists()
     with pytest.raises(TypeError, match="audit: source: expected a path, found int"):
         debias.audit(3)
+
+
+def test_fix_holds_out_whole_groups(tmp_path):
+    own = table(400)
+    by_row = debias.fix(own, tmp_path / "rows", method="balanced")
+    assert by_row.details["groups"] == 400 and by_row.details["groups_from"] == "none"
+    grouped = debias.FeatureTable(own.vectors, own.labels, bias=own.columns["bias"], split=own.split, group={"patient": [row // 8 for row in range(400)]})
+    by_patient = debias.fix(grouped, tmp_path / "patients", method="balanced")
+    assert by_patient.details["groups"] == 50 and by_patient.details["groups_from"] == "column patient"
+    assert any("in both train and test" in note for note in by_patient.notes)
+    named = debias.fix(debias.FeatureTable(own.vectors, own.labels, bias=own.columns["bias"], split=own.split, columns={"p": [row // 8 for row in range(400)]}),
+                       tmp_path / "named", method="balanced", group="p")
+    assert named.details["groups_from"] == "column p" and named.after == by_patient.after
+    with pytest.raises(KeyError, match="no column 'q'"):
+        debias.fix(grouped, tmp_path / "none", group="q")
+
+
+def test_vectors_of_another_kind_are_warned_of_as_by_the_command(tmp_path):
+    own = table(400)
+    fixed = debias.fix(own, tmp_path / "fixed", method="balanced")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fixed.transform(own.vectors)
+    other = own.vectors / numpy.linalg.norm(own.vectors, axis=1, keepdims=True)
+    numpy.save(tmp_path / "unit.npy", other)
+    said = subprocess.run([BINARY, "fix", "--apply", tmp_path / "fixed", "--embeddings", tmp_path / "unit.npy", "--out", tmp_path / "out.npy", "--json"],
+                          check=True, capture_output=True, text=True)
+    notes = json.loads(said.stdout)["notes"]
+    assert "400 of 400 vectors have a norm outside of that of the training rows" in notes[0] and "norm outside" in said.stderr
+    with pytest.warns(UserWarning, match="of 400 vectors have a norm outside"):
+        fixed.transform(other)

@@ -392,3 +392,22 @@ def test_spellings_and_codes_are_said_once():
         "column 'label': 255 is read as class 255 (2 fields); where it means unknown, leave the field empty",
         "column 'bias': 1 field, 'blue\u00a0', is read as 'blue', from which it differs only in blanks or Unicode form",
         "column 'bias': 'Red' (1 field) and 'red' (1 field) differ only in case and are two values; write one if they are one"]
+
+
+@pytest.mark.parametrize("given", [{"group": ["a", "a", None, "b"]}, {"group": {"patient": ["a", "a", "", "b"]}},
+                                   {"group": "patient", "labels": {"label": [0, 1, 0, 1], "patient": ["a", "a", None, "b"]}},
+                                   {"labels": {"label": [0, 1, 0, 1], "group": ["a", "a", None, "b"]}}])
+def test_groups_are_values_or_columns_of_the_frame(given, tmp_path):
+    table = debias.FeatureTable(VECTORS, **{"labels": [0, 1, 0, 1], **given})
+    (name,) = table.group
+    assert table.columns[name] == ["a", "a", None, "b"]
+    loaded = debias.FeatureTable.load(table.save(tmp_path / "t")[0], group=name)
+    assert loaded.group == (name,) and loaded.columns[name] == ["a", "a", None, "b"]
+    frame = debias.FeatureTable.from_frame({"label": [0, 1, 0, 1], "burst": [1, 1, 2, 3]}, VECTORS, group="burst")
+    assert frame.group == ("burst",) and not frame.numeric
+
+
+def test_a_group_column_that_is_absent_is_named_with_the_nearest(tmp_path):
+    file = debias.FeatureTable(VECTORS, [0, 1, 0, 1], group={"patient": [1, 1, 2, 2]}).save(tmp_path / "t")[0]
+    with pytest.raises(KeyError, match="patients.*did you mean 'patient'"):
+        debias.FeatureTable.load(file, group="patients")
