@@ -59,7 +59,7 @@ CLI::Option* add_verbose(CLI::App& verb, bool& verbose, const std::string& all) 
 TextStyle text_style(bool verbose) {
   const char* term = std::getenv("TERM");
   const char* no_colour = std::getenv("NO_COLOR");
-  const bool has = isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && no_colour == nullptr;
+  const bool has = isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && (no_colour == nullptr || *no_colour == 0);
   return {verbose, has, !has ? "" : shows_utf8() ? "█" : "#"};
 }
 
