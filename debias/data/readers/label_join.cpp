@@ -16,6 +16,7 @@
 #include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
 #include "debias/data/split_names.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {
@@ -178,19 +179,47 @@ MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, co
   return {std::move(joined.of_sample), std::move(joined.strays), std::move(joined.notes)};
 }
 
+// Why it cannot be read; empty where it can.
+std::string fault_of(const LabelPlaces& places, const ImageFile& file) {
+  try {
+    read_image((fs::path(places.root) / file.path).string());
+    return "";
+  } catch (const FileError& error) {
+    return error.reason();
+  }
+}
+
+// Whoever wrote the CSV may not have been able to read them either.
+void leave_out_unreadable(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels, std::vector<ImageFile>& files,
+                          std::vector<int64_t>& rows, DatasetInfo& info) {
+  const auto missing = std::ranges::count(rows, kUnknown);
+  if (missing == 0) return;
+  std::string first;
+  std::vector<ImageFile> kept;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string fault = rows[i] == kUnknown ? fault_of(places, files[i]) : "";
+    const bool is_last_hope = missing == std::ssize(rows);
+    if (rows[i] == kUnknown && (fault.empty() || is_last_hope)) refuse_missing_row(places, meanings, labels, files[i].path, missing);
+    if (rows[i] != kUnknown) kept.push_back(files[i]);
+    if (first.empty() && !fault.empty()) first = fmt::format("{}: {}", files[i].path, fault);
+  }
+  files = std::move(kept);
+  std::erase(rows, kUnknown);
+  add_note(places.csv,
+           fmt::format("{} no row and cannot be read: left out (first: {}); repair {}",
+                       missing == 1 ? "1 image has" : fmt::format("{} images have", missing), first, missing == 1 ? "it" : "them"),
+           info);
+}
+
 // For each file its row.
-std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files,
-                                DatasetInfo& info) {
+std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
   const Meanings meanings(places);
   std::vector<std::string> images;
   for (const ImageFile& file : files) images.push_back(file.path);
   const std::vector<RowName> names = labels.names();
   const MatchedRows matched = matched_rows(places, meanings, names, images);
-  const auto missing = std::ranges::find(matched.of_image, kUnknown);
-  if (missing != matched.of_image.end()) {
-    refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - matched.of_image.begin())].path,
-                       std::count(missing, matched.of_image.end(), kUnknown));
-  }
+  std::vector<int64_t> rows = matched.of_image;
+  leave_out_unreadable(places, meanings, labels, files, rows, info);
   const std::set<std::string> beside(places.beside.begin(), places.beside.end());
   for (const int64_t stray : matched.strays) {
     const RowName& row = names[static_cast<size_t>(stray)];
@@ -204,7 +233,7 @@ std::vector<int64_t> match_rows(const LabelPlaces& places, const LabelFile& labe
   for (const std::vector<std::string>* notes : {&labels.notes, &matched.notes}) {
     for (const std::string& note : *notes) add_note(places.csv, note, info);
   }
-  return matched.of_image;
+  return rows;
 }
 
 // The column's values of these images, and their names.

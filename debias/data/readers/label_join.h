@@ -24,8 +24,8 @@ struct LabelPlaces {
 // Sets label and bias of every file, and class_names and bias_names of `info`: of a column of names, those that these images have, numbered
 // in byte-wise order; of integers, 0 to the largest of these images. Adds to info.remarks what each column was read as, with the number of
 // unknowns, which columns are not read, and which of those may hold a bias (likely_bias.h); info.columns has the same by titles. A column
-// that the CSV does not have changes nothing. FileError naming the CSV: an image without a row (with what was looked
-// for and what the CSV has), an image with two rows, a row for an image beside the class folders, a row for which there is no file (it may
+// that the CSV does not have changes nothing. Images that have no row and cannot be read are left out of `files`, with a remark. FileError
+// naming the CSV: an image without a row that can be read (with what was looked for and what the CSV has), an image with two rows, a row for an image beside the class folders, a row for which there is no file (it may
 // be one of another split).
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
 

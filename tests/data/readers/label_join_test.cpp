@@ -13,6 +13,7 @@ namespace label_join_test {
 
 using namespace fixture;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -90,6 +91,19 @@ TEST_F(LabelJoin, ShowsWhatWasComparedWhereARowIsMissing) {
   EXPECT_THAT(message("path,label\nx/1.png,0\nx/2.png,0\nx/3.png,1\n"), HasSubstr("line 4: no image x/3.png in"));
   EXPECT_THAT(message("path,label\nx/1.png,0\nx/2.png,0\ntrain/x/2.png,1\n"),
               HasSubstr("line 4: train/x/2.png is the same image as x/2.png of line 3"));
+}
+
+TEST_F(LabelJoin, LeavesOutImagesThatHaveNoRowAndCannotBeRead) {
+  for (const char* image : {"1.png", "2.png", "3.png", "4.png"}) add(image);
+  write(folder_ / "2.png", "no image");
+  fs::resize_file(folder_ / "4.png", 30);
+  const auto data = open_with("path,label\n1.png,cat\n3.png,dog\n");
+  EXPECT_THAT(sources(*data), ElementsAre("1.png", "3.png"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1));
+  EXPECT_THAT(data->info().remarks,
+              Contains(AllOf(HasSubstr("l.csv: 2 images have no row and cannot be read: left out (first: 2.png: is not an image"))));
+  EXPECT_THAT(message("path,label\n1.png,cat\n"), HasSubstr("has no row for the image 3.png (3 images in all)"));
+  EXPECT_THAT(labels(*open_with("path,label\n1.png,cat\n2.png,dog\n3.png,dog\n")), ElementsAre(0, 1, 1)) << "a row keeps 2.png";
 }
 
 TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
