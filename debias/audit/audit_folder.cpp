@@ -199,7 +199,9 @@ std::string class_name(const Dataset& images, int64_t index) {
 PictureFile picture_file(const AuditFolderOptions& options, const std::string& prefix, const Dataset& images, int64_t index) {
   const std::string source = images.source(index), below = source.substr(prefix.size());
   const bool in_class = !images.info().class_names.empty();
-  return {(fs::path(options.folder) / source).string(), source, in_class ? below.substr(below.find('/') + 1) : below};
+  PictureFile file{(fs::path(options.folder) / source).string(), source, in_class ? below.substr(below.find('/') + 1) : below};
+  if (const auto* files = dynamic_cast<const ImageFiles*>(&images)) file.reading = files->reading();
+  return file;
 }
 
 // Folders of splits that are not audited.

@@ -47,15 +47,15 @@ Image cut(const Image& image, const Box& box) {
   return out;
 }
 
-Image detail_of(std::span<const uint8_t> bytes, const std::string& path, const PartialImage& whole) {
+Image detail_of(std::span<const uint8_t> bytes, const PictureFile& file, const PartialImage& whole) {
   const Box middle = middle_box(whole.height, whole.width);
   if (whole.region.denominator == 1) return cut(whole.image, middle);
   const PartialImage part = decode_region(
-      bytes, path,
+      bytes, file.path,
       [&](int, int) {
         return ImageRegion{middle, 1};
       },
-      ExifOrientation::kApplied);
+      file.reading);
   const Box& decoded = part.region.box;  // at least what was asked for
   return cut(part.image, {middle.top - decoded.top, middle.left - decoded.left, middle.height, middle.width});
 }
@@ -201,7 +201,9 @@ std::vector<DetailPatch> details_of(const Image& whole) {
 
 // Pixels of the thumbnail that any pixel of the mask other than black falls into.
 std::vector<bool> object_of(const std::string& path, int height, int width, int side) {
-  const Image mask = read_image(path, ExifOrientation::kApplied);
+  ImageReading any_but_zero = ExifOrientation::kApplied;
+  any_but_zero.scale.window = {0, 1};
+  const Image mask = read_image(path, any_but_zero);
   if (mask.height != height || mask.width != width) {
     throw FileError(path, fmt::format("the mask has {} x {} pixels, its image {} x {}", mask.width, mask.height, width, height));
   }
@@ -220,9 +222,9 @@ std::vector<bool> object_of(const std::string& path, int height, int width, int 
 Picture read_picture(const PictureFile& file, int side) {
   constexpr double kBorder = 0.03;
   const std::vector<uint8_t> bytes = read_file_bytes(file.path);
-  const PartialImage whole = decode_region(bytes, file.path, reduced_whole, ExifOrientation::kApplied);
+  const PartialImage whole = decode_region(bytes, file.path, reduced_whole, file.reading);
   Picture picture{.facts = file_facts({file.name, bytes, whole.height, whole.width}),
-                  .features = picture_features(whole.image, detail_of(bytes, file.path, whole)),
+                  .features = picture_features(whole.image, detail_of(bytes, file, whole)),
                   .thumbnail = resized(whole.image, side, side).pixels,
                   .small = {},
                   .edge = bands_of(whole.image, 0),
@@ -287,7 +289,7 @@ PictureTable read_pictures(std::span<const PictureFile> files, int side, Progres
 
 Image read_thumbnail(const PictureFile& file, int side) {
   const std::vector<uint8_t> bytes = read_file_bytes(file.path);
-  return resized(decode_region(bytes, file.path, reduced_whole, ExifOrientation::kApplied).image, side, side);
+  return resized(decode_region(bytes, file.path, reduced_whole, file.reading).image, side, side);
 }
 
 }  // namespace debias

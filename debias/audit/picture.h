@@ -12,13 +12,15 @@
 #include "debias/core/progress.h"
 #include "debias/data/data_check.h"
 #include "debias/image/image.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 
 struct PictureFile {
-  std::string path;       // path of the file
-  std::string source;     // name in the data set
-  std::string name;       // below the folder of its class
+  std::string path;    // path of the file
+  std::string source;  // name in the data set
+  std::string name;    // below the folder of its class
+  ImageReading reading = ExifOrientation::kApplied;
   std::string mask = {};  // path of the image that says where its object is; empty: none
 };
 

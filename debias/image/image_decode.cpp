@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <fstream>
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
@@ -25,43 +27,75 @@ FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
   return {path, fmt::format("is not an image of a supported format ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
 }
 
-PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose) {
+PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose, DeepSamples& samples) {
   const std::optional<ImageFormat> format = image_format(bytes);
   if (!format) throw no_format(bytes, path);
   switch (*format) {
     case ImageFormat::kJpeg:
       return decode_jpeg(bytes, path, choose);
     case ImageFormat::kPng:
-      return PartialImage::whole(decode_png(bytes, path));
+      return PartialImage::whole(decode_png(bytes, path, samples));
     case ImageFormat::kWebp:
       return PartialImage::whole(decode_webp(bytes, path));
     case ImageFormat::kTiff:
-      return PartialImage::whole(decode_tiff(bytes, path));
+      return PartialImage::whole(decode_tiff(bytes, path, samples));
     case ImageFormat::kBmp:
       return PartialImage::whole(decode_bmp(bytes, path));
     case ImageFormat::kPnm:
-      return PartialImage::whole(decode_pnm(bytes, path));
+      return PartialImage::whole(decode_pnm(bytes, path, samples));
   }
   throw no_format(bytes, path);
 }
 
 }  // namespace
 
-PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose, ExifOrientation exif) {
-  const Orientation orientation = exif == ExifOrientation::kApplied ? exif_orientation(bytes) : Orientation{};
-  if (orientation.upright()) return decode_stored(bytes, path, choose);
-  return turned(decode_stored(bytes, path, of_stored(choose, orientation)), orientation);
+uint8_t SampleScale::byte_of(uint16_t value) const {
+  if (!window) return static_cast<uint8_t>(std::min(value >> (bits - 8), 255));
+  const double share = (value - window->first) / (window->second - window->first);
+  return static_cast<uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * 255));
 }
 
-PartialImage read_region(const std::string& path, const RegionChooser& choose, ExifOrientation exif) {
-  return decode_region(read_file_bytes(path), path, choose, exif);
+PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose,
+                           const ImageReading& reading) {
+  DeepSamples samples(reading.scale);
+  const Orientation orientation = reading.exif == ExifOrientation::kApplied ? exif_orientation(bytes) : Orientation{};
+  if (orientation.upright()) return decode_stored(bytes, path, choose, samples);
+  return turned(decode_stored(bytes, path, of_stored(choose, orientation), samples), orientation);
 }
 
-Image decode_image(std::span<const uint8_t> bytes, const std::string& path, ExifOrientation exif) {
-  return decode_region(bytes, path, whole_region, exif).image;
+PartialImage read_region(const std::string& path, const RegionChooser& choose, const ImageReading& reading) {
+  return decode_region(read_file_bytes(path), path, choose, reading);
 }
 
-Image read_image(const std::string& path, ExifOrientation exif) { return read_region(path, whole_region, exif).image; }
+Image decode_image(std::span<const uint8_t> bytes, const std::string& path, const ImageReading& reading) {
+  return decode_region(bytes, path, whole_region, reading).image;
+}
+
+Image read_image(const std::string& path, const ImageReading& reading) { return read_region(path, whole_region, reading).image; }
+
+int largest_deep_sample(const std::string& path) {
+  DeepSamples samples(SampleScale{.bits = 8});
+  decode_stored(read_file_bytes(path), path, whole_region, samples);
+  return samples.largest();
+}
+
+ImageLook look_at_image(const std::string& path) {
+  constexpr size_t kPngDepth = 24;
+  std::array<uint8_t, 512> start;
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(start.data()), start.size());
+  const std::span<const uint8_t> bytes(start.data(), static_cast<size_t>(file.gcount()));
+  switch (image_format(bytes).value_or(ImageFormat::kJpeg)) {
+    case ImageFormat::kPng:
+      return {.deep = bytes.size() > kPngDepth && bytes[kPngDepth] == 16};
+    case ImageFormat::kTiff:
+      return look_at_tiff(path);
+    case ImageFormat::kPnm:
+      return look_at_pnm(bytes);
+    default:
+      return {};
+  }
+}
 
 namespace {
 

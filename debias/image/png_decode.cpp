@@ -22,6 +22,7 @@ struct Reader {
   png_uint_32 height = 0;
   png_uint_32 width = 0;
   size_t packed_row = 0;  // bytes of a row in the file
+  bool deep = false;      // 16 bits are kept
   std::vector<png_bytep> rows;
 
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
@@ -55,13 +56,13 @@ bool read_header(Reader& reader) {
 
 bool set_conversions(Reader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
-  png_set_strip_16(reader.png);  // the high byte
-  png_set_expand(reader.png);    // palette to RGB, 1, 2 and 4 bits to 8, tRNS to alpha
+  reader.deep ? png_set_swap(reader.png) : png_set_strip_16(reader.png);  // in the order of this machine, or the high byte
+  png_set_expand(reader.png);                                             // palette to RGB, 1, 2 and 4 bits to 8, tRNS to alpha
   png_set_strip_alpha(reader.png);
   png_set_gray_to_rgb(reader.png);
   png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
-  return png_get_rowbytes(reader.png, reader.info) == size_t{3} * reader.width;
+  return png_get_rowbytes(reader.png, reader.info) == size_t{3} * reader.width * (reader.deep ? 2 : 1);
 }
 
 bool read_pixels(Reader& reader) {
@@ -73,7 +74,7 @@ bool read_pixels(Reader& reader) {
 
 }  // namespace
 
-Image decode_png(std::span<const uint8_t> bytes, const std::string& path) {
+Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples) {
   Reader reader;
   reader.rest = bytes;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
@@ -89,10 +90,16 @@ Image decode_png(std::span<const uint8_t> bytes, const std::string& path) {
   Image image;
   image.height = static_cast<int>(reader.height);
   image.width = static_cast<int>(reader.width);
+  reader.deep = png_get_bit_depth(reader.png, reader.info) == 16 && !samples.scale().keeps_high_byte();
   if (!set_conversions(reader)) throw FileError(path, fmt::format("unsupported PNG image: {}", reader.message));
-  image.pixels.resize(size_t{3} * reader.height * reader.width);
-  for (size_t y = 0; y < reader.height; ++y) reader.rows.push_back(image.pixels.data() + y * reader.width * 3);
+  const size_t row = size_t{3} * reader.width;
+  image.pixels.resize(row * reader.height);
+  std::vector<uint16_t> deep(reader.deep ? image.pixels.size() : 0);
+  for (size_t y = 0; y < reader.height; ++y) {
+    reader.rows.push_back(reader.deep ? reinterpret_cast<png_bytep>(deep.data() + y * row) : image.pixels.data() + y * row);
+  }
   if (!read_pixels(reader)) throw FileError(path, fmt::format("corrupt or truncated PNG image: {}", reader.message));
+  for (size_t i = 0; i < deep.size(); ++i) image.pixels[i] = samples.byte_of(deep[i]);
   return image;
 }
 

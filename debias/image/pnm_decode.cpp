@@ -1,5 +1,6 @@
 #include "debias/image/decoders.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <utility>
@@ -10,6 +11,8 @@
 
 namespace debias {
 namespace {
+
+constexpr int64_t kDeep = 65535;  // the largest value of 16 bits
 
 // Reads words and bytes from front to back.
 class PnmReader {
@@ -64,7 +67,7 @@ struct PnmHeader {
   }
 };
 
-PnmHeader read_header(PnmReader& reader, const std::string& path) {
+PnmHeader read_sizes(PnmReader& reader, const std::string& path) {
   constexpr int64_t kLongestSide = 1'000'000'000;
   reader.byte();
   const int kind = reader.byte() - '0';
@@ -75,8 +78,13 @@ PnmHeader read_header(PnmReader& reader, const std::string& path) {
   header.width = reader.number(kLongestSide);
   header.height = reader.number(kLongestSide);
   require_allowed_size(header.height, header.width, path);
-  if (!header.bitmap) header.most = reader.number(65535);
+  if (!header.bitmap) header.most = reader.number(kDeep);
   if (header.most == 0) throw reader.fault("corrupt PNM image: the largest value is 0");
+  return header;
+}
+
+PnmHeader read_header(PnmReader& reader, const std::string& path) {
+  const PnmHeader header = read_sizes(reader, path);
   if (static_cast<int64_t>(reader.rest().size()) < header.least_bytes()) {
     throw reader.fault(
         fmt::format("truncated PNM image: {} bytes cannot hold {}x{} pixels", reader.rest().size(), header.height, header.width));
@@ -84,10 +92,15 @@ PnmHeader read_header(PnmReader& reader, const std::string& path) {
   return header;
 }
 
-// 0 to 255 of each value, rounded as Pillow does.
-std::vector<uint8_t> scale_to_bytes(int64_t most) {
+// 0 to 255 of each value, rounded as Pillow does where the file alone says how.
+std::vector<uint8_t> scale_to_bytes(int64_t most, const SampleScale& scale) {
   std::vector<uint8_t> scaled;
+  const bool by_scale = (most > 255 && scale.window) || (most == kDeep && !scale.keeps_high_byte());
   for (int64_t value = 0; value <= most; ++value) {
+    if (by_scale) {
+      scaled.push_back(scale.byte_of(static_cast<uint16_t>(value)));
+      continue;
+    }
     scaled.push_back(static_cast<uint8_t>(std::nearbyint(static_cast<double>(value) / static_cast<double>(most) * 255)));
   }
   return scaled;
@@ -113,25 +126,37 @@ std::vector<uint8_t> read_bits(PnmReader& reader, const PnmHeader& header) {
   return samples;
 }
 
-std::vector<uint8_t> read_samples(PnmReader& reader, const PnmHeader& header) {
+std::vector<uint8_t> read_samples(PnmReader& reader, const PnmHeader& header, DeepSamples& deep) {
   const auto count = static_cast<size_t>(header.samples());
   if (!header.plain && header.most == 255) return {reader.rest().begin(), reader.rest().begin() + static_cast<ptrdiff_t>(count)};
-  const std::vector<uint8_t> scaled = scale_to_bytes(header.most);
+  const std::vector<uint8_t> scaled = scale_to_bytes(header.most, deep.scale());
   std::vector<uint8_t> samples(count);
   for (uint8_t& sample : samples) {
     int64_t value = header.plain ? reader.number(header.most) : reader.byte();
     if (!header.plain && header.most > 255) value = value << 8 | reader.byte();
-    sample = value < header.most ? scaled[static_cast<size_t>(value)] : 255;
+    value = std::min(value, header.most);
+    if (header.most == kDeep) deep.byte_of(static_cast<uint16_t>(value));
+    sample = scaled[static_cast<size_t>(value)];
   }
   return samples;
 }
 
 }  // namespace
 
-Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path) {
+ImageLook look_at_pnm(std::span<const uint8_t> start) {
+  try {
+    const std::string unnamed;
+    PnmReader reader(start, unnamed);
+    return {.deep = read_sizes(reader, unnamed).most == kDeep};
+  } catch (const FileError&) {
+    return {};
+  }
+}
+
+Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& deep) {
   PnmReader reader(bytes, path);
   const PnmHeader header = read_header(reader, path);
-  std::vector<uint8_t> samples = header.bitmap ? read_bits(reader, header) : read_samples(reader, header);
+  std::vector<uint8_t> samples = header.bitmap ? read_bits(reader, header) : read_samples(reader, header, deep);
   Image image{static_cast<int>(header.height), static_cast<int>(header.width), 3, {}};
   if (header.channels == 3) {
     image.pixels = std::move(samples);

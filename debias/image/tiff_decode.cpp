@@ -123,7 +123,8 @@ uint16_t colours_of(uint16_t interpretation) {
 
 class TiffDecoder {
  public:
-  TiffDecoder(std::span<const uint8_t> bytes, const std::string& path) : path_(path), source_{bytes}, file_(open_file(source_)) {
+  TiffDecoder(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples)
+      : path_(path), source_{bytes}, file_(open_file(source_)), samples_(samples) {
     if (file_ == nullptr || source_.fault[0] != '\0') throw damaged();
   }
 
@@ -235,11 +236,18 @@ class TiffDecoder {
     if (layout_.bits == 16) {  // in the order of this machine
       uint16_t value = 0;
       std::memcpy(&value, row + 2 * i, 2);
-      return static_cast<uint8_t>(value >> 8);
+      return samples_.byte_of(value);
     }
     const size_t bit = i * layout_.bits;
     const unsigned most = (1u << layout_.bits) - 1, value = row[bit / 8] >> (8 - layout_.bits - bit % 8) & most;
     return static_cast<uint8_t>(interpretation_ == PHOTOMETRIC_PALETTE ? value : value * 255 / most);
+  }
+
+  uint8_t alpha_of(const uint8_t* row, size_t i) const {
+    if (layout_.bits != 16) return sample(row, i);
+    uint16_t value = 0;
+    std::memcpy(&value, row + 2 * i, 2);
+    return static_cast<uint8_t>(value >> 8);
   }
 
   void place(const uint8_t* row, uint32_t y, uint32_t left, uint32_t columns, int plane) {
@@ -272,7 +280,7 @@ class TiffDecoder {
         for (size_t c = 0; c < 3; ++c) out[c] = sample(row, first + c);
     }
     if (!layout_.premultiplied) return;
-    const int alpha = sample(row, first + layout_.colours);
+    const int alpha = alpha_of(row, first + layout_.colours);
     for (size_t c = 0; c < 3; ++c) out[c] = static_cast<uint8_t>(alpha == 0 ? 0 : std::min(255, 255 * out[c] / alpha));
   }
 
@@ -280,6 +288,7 @@ class TiffDecoder {
   TiffSource source_;
   File file_;
   Layout layout_;
+  DeepSamples& samples_;
   uint16_t interpretation_ = PHOTOMETRIC_MINISBLACK;
   uint32_t tile_width_ = 0, tile_height_ = 0;
   std::vector<uint8_t> packed_;
@@ -288,6 +297,17 @@ class TiffDecoder {
 
 }  // namespace
 
-Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path) { return TiffDecoder(bytes, path).decode(); }
+Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples) {
+  return TiffDecoder(bytes, path, samples).decode();
+}
+
+ImageLook look_at_tiff(const std::string& path) {
+  const auto silent = [](TIFF*, void*, const char*, const char*, va_list) { return 1; };
+  const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(), TIFFOpenOptionsFree);
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), silent, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), silent, nullptr);
+  const File file(TIFFOpenExt(path.c_str(), "rm", options.get()), TIFFClose);  // m: what is not read stays on the disk
+  return {.deep = file != nullptr && tag_of(file.get(), TIFFTAG_BITSPERSAMPLE) == 16};
+}
 
 }  // namespace debias

@@ -7,6 +7,7 @@
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
 #include "debias/data/name_table.h"
+#include "debias/data/settled_pixels.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/train/recipe/recipe.h"
 
@@ -30,18 +31,27 @@ double training_temperature(const Config& resolved_recipe) {
   return EvaluationInput().training_temperature;
 }
 
-Config named_section(const DataWords& data, const std::string& split) {
+void settle_pixels(Recipe& recipe, SettledData& known) {
+  const auto [settled, is_new] = known.try_emplace(recipe.train_data.section.to_yaml());
+  if (is_new) settled->second = with_settled_bits(recipe.train_data);
+  recipe.train_data = settled->second;
+  for (std::optional<ChosenData>* evaluated : {&recipe.valid_data, &recipe.test_data}) {
+    if (*evaluated) *evaluated = with_pixels_of(recipe.train_data, **evaluated);
+  }
+}
+
+ChosenData named_data(const LoadedRun& run, const DataWords& data, const std::string& split) {
   Config section = Config::map({{"name", Config::string(data.name)}});
   if (!data.root.empty()) section.set("root", Config::string(data.root));
   for (const auto& word : data.words) section.assign(word);
   if (!split.empty()) section.set("split", Config::string(split));
-  return section;
+  return with_pixels_of(read_recipe(run.recipe).train_data, read_data(section));
 }
 
 EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data) {
   const bool of_images = run.samples() == SampleKind::kImages;
-  if (!data.name.empty() && !of_images) return {read_recipe(run.recipe).train_data, {}, read_data(named_section(data, ""))};
-  if (!data.name.empty()) return {read_data(named_section(data, "train")), {}, read_data(named_section(data, "test"))};
+  if (!data.name.empty() && !of_images) return {read_recipe(run.recipe).train_data, {}, named_data(run, data, "")};
+  if (!data.name.empty()) return {named_data(run, data, "train"), {}, named_data(run, data, "test")};
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);

@@ -40,8 +40,13 @@ EvaluatedData data_of(const Recipe& recipe);
 // says `split`; of its own sets the valid set is enough.
 EvaluatedData evaluated_data(const LoadedRun& run, const DataWords& data);
 
-// The section of one split of the data set that `data` names; `split` may be empty.
-Config named_section(const DataWords& data, const std::string& split);
+// One split of the data set that `data` names, with pixels as the run's training images have them; `split` may be empty.
+ChosenData named_data(const LoadedRun& run, const DataWords& data, const std::string& split);
+
+// Writes into the recipe's data what its training images decide about pixels (settled_pixels.h), so that everything made from it agrees.
+// `known` keeps it by the section, for recipes that share one.
+using SettledData = std::map<std::string, ChosenData>;
+void settle_pixels(Recipe& recipe, SettledData& known);
 
 // The folders of these data sets. Nothing may be written inside.
 std::vector<std::string> roots_of(const EvaluatedData& data);

@@ -31,7 +31,7 @@ struct EmbeddedImages {
 
 // The data set that the request names, else the run's test set with the words laid over it.
 ChosenData embedded_data(const LoadedRun& run, const DataWords& data) {
-  if (!data.name.empty()) return read_data(named_section(data, ""));
+  if (!data.name.empty()) return named_data(run, data, "");
   Config section = evaluated_data(run, data).test->section;
   for (const auto& word : data.words) section.assign(word);
   return read_data(section);
@@ -145,7 +145,7 @@ ViewPipeline embedding_views(const Recipe& recipe, const DatasetInfo& normalised
 }
 
 ChosenData training_data(const LoadedRun& run, const DataWords& data) {
-  if (!data.name.empty()) return read_data(named_section(data, ""));
+  if (!data.name.empty()) return named_data(run, data, "");
   if (run.folder.empty()) {
     throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);

@@ -148,6 +148,7 @@ class SweepCheck {
   CheckedPoint of_encoders(size_t number, const Config& config) {
     TrainInput input;
     input.recipe = read_recipe(config);
+    settle_pixels(input.recipe, settled_);
     if (options_.threads > 0 && !input.recipe.train.threads) input.recipe.train.threads = options_.threads;
     require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);
@@ -235,6 +236,7 @@ class SweepCheck {
   const SweepCheckOptions& options_;
   Progress& progress_;
   Log& log_;
+  SettledData settled_;
   std::map<std::string, std::shared_ptr<const SampleTable>> samples_;
   std::map<std::string, std::vector<std::string>> data_roots_;  // by the sections of the data
   std::set<std::string> evaluations_, environments_, warned_;

@@ -39,6 +39,8 @@ void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) 
 
 TrainingSetup set_up_training(TrainInput input) {
   DataWatch watch(input.recipe.verify, *input.progress, *input.log);
+  SettledData settled;
+  settle_pixels(input.recipe, settled);
   input.dataset = watch.open_samples("train", input.recipe.train_data);
   if (input.dataset->images() != nullptr) input.recipe.view_steps = with_eval_views(input.recipe.view_steps, input.dataset->info());
   keep_vocabulary(input);

@@ -7,8 +7,8 @@
 
 namespace debias {
 
-ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif)
-    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)), exif_(exif) {}
+ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading)
+    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)), reading_(reading) {}
 
 const ImageFile& ImageFiles::at(int64_t index) const {
   require_index(*this, index);
@@ -27,7 +27,7 @@ Sample ImageFiles::get(int64_t index) const {
 
 PartialImage ImageFiles::region(int64_t index, const RegionChooser& choose) const {
   const std::string path = (std::filesystem::path(root_) / at(index).path).string();
-  PartialImage part = read_region(path, choose, exif_);
+  PartialImage part = read_region(path, choose, reading_);
   const bool sized = info_.height > 0 && info_.width > 0;
   if (sized && (part.height != info_.height || part.width != info_.width)) {
     throw FileError(path, fmt::format("is {}x{} pixels, expected {}x{}", part.height, part.width, info_.height, info_.width));

@@ -21,7 +21,7 @@ struct ImageFile {
 class ImageFiles : public Dataset {
  public:
   // If info.height and info.width are not 0, an image of another size is a data error of get().
-  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif = ExifOrientation::kIgnored);
+  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading = {});
 
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
@@ -32,6 +32,7 @@ class ImageFiles : public Dataset {
   int64_t bias(int64_t index) const override { return at(index).bias; }
   int64_t group(int64_t index) const override { return at(index).group; }
   std::string source(int64_t index) const override { return at(index).path; }
+  const ImageReading& reading() const { return reading_; }
 
  private:
   const ImageFile& at(int64_t index) const;
@@ -39,7 +40,7 @@ class ImageFiles : public Dataset {
   DatasetInfo info_;
   std::string root_;
   std::vector<ImageFile> files_;
-  ExifOrientation exif_;
+  ImageReading reading_;
 };
 
 }  // namespace debias

@@ -1,6 +1,6 @@
 #include "debias/data/readers/image_folder.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -140,10 +140,69 @@ void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
   if (!listing.unread.empty()) listing.remarks.push_back(listing.unread.remark(folder));
 }
 
+Listing list_split(const ImageFolderOptions& options, const std::string& prefix) {
+  return options.classes.empty() ? list_files(options.root, prefix) : list_selected(options.root, prefix, options.classes);
+}
+
+// Its training images with 16 bits, where the split has a folder of its own and another folder has them.
+std::vector<std::string> deep_training_images(const ImageFolderOptions& options, const std::string& prefix) {
+  if (prefix.empty()) return {};
+  for (const std::string& name : list_folders(options.root)) {
+    if (!in_lower_case(name).starts_with("train") || !names_a_split(name) || name + "/" == prefix) continue;
+    try {
+      return deep_images(options.root, list_split(options, name + "/").files);
+    } catch (const FileError&) {  // of no use for training either
+    }
+  }
+  return {};
+}
+
+SampleBits bits_by_images(const ImageFolderOptions& options, const std::string& prefix, const std::vector<std::string>& deep) {
+  if (deep.empty() || options.window || options.bits != SampleBits::kAuto) return options.bits;
+  const std::vector<std::string> training = deep_training_images(options, prefix);
+  return needed_bits(largest_samples(options.root, training.empty() ? deep : training).largest);
+}
+
+std::string shown_window(const std::pair<double, double>& window) { return fmt::format("window: [{}, {}]", window.first, window.second); }
+
+std::string remark_on_deep(const std::string& root, const std::string& folder, const std::vector<std::string>& deep,
+                           const SampleScale& scale) {
+  const auto images = [](int64_t count) { return count == 1 ? std::string("1 image") : fmt::format("{} images", count); };
+  const std::string start = fmt::format("folder {}: {} in 16 bits a sample (first: {})", folder, images(std::ssize(deep)), deep.front());
+  if (scale.window) return fmt::format("{}: read with {}", start, shown_window(*scale.window));
+  const std::string rule = fmt::format("read with bits: {}", scale.bits);
+  if (scale.bits == 16) return fmt::format("{}: {}; set bits or window: [low, high] to read them otherwise", start, rule);
+  const LargestSamples found = largest_samples(root, deep, scale.bits);
+  std::string text = fmt::format("{}, with values up to {}{}: {}; set bits or window: [low, high] to read them otherwise", start,
+                                 found.largest, found.looked < std::ssize(deep) ? fmt::format(" in {} of them", found.looked) : "", rule);
+  if (found.above > 0) {
+    text +=
+        fmt::format("; {} with values above {}, which become white (first: {}, up to {}): bits: {} has room for them", images(found.above),
+                    (1 << scale.bits) - 1, found.first, found.first_largest, enum_name(needed_bits(found.largest)));
+  }
+  return text;
+}
+
+SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefix, const std::string& folder, Listing& listing) {
+  SampleScale scale;
+  if (options.window) {
+    const std::vector<double>& window = *options.window;
+    if (window.size() != 2 || !(window[0] < window[1])) {
+      throw usage_error("data set 'image_folder': window: expected [low, high] with low below high, found [{}]", fmt::join(window, ", "));
+    }
+    scale.window = {window[0], window[1]};
+  }
+  const std::vector<std::string> deep = deep_images(options.root, listing.files);
+  if (deep.empty()) return scale;
+  if (!scale.window) scale.bits = bits_of(bits_by_images(options, prefix, deep));
+  listing.remarks.push_back(without_control_characters(remark_on_deep(options.root, folder, deep, scale)));
+  return scale;
+}
+
 std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
   require_root(options.root, "data set 'image_folder'", "one folder of images per class");
   const std::string prefix = split_prefix(options.root, split);
-  Listing listing = options.classes.empty() ? list_files(options.root, prefix) : list_selected(options.root, prefix, options.classes);
+  Listing listing = list_split(options, prefix);
   const std::string folder = prefix.empty() ? options.root : (fs::path(options.root) / split).string();
   if (!listing.class_names.empty()) {
     for (const std::string& image : list_images_directly_in(folder)) listing.beside.push_back(prefix + image);
@@ -152,6 +211,8 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   if (std::string passed_over = remark_on_passed_over(folder, options.root); !passed_over.empty()) {
     listing.remarks.push_back(std::move(passed_over));
   }
+  ImageReading reading(options.exif_orientation ? ExifOrientation::kApplied : ExifOrientation::kIgnored);
+  reading.scale = scale_of(options, prefix, folder, listing);
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;
@@ -164,11 +225,16 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
     for (const ImageFile& file : listing.files) images.push_back(file.path);
     join_labels({options.root, prefix, options.labels.file, listing.beside}, read_label_file(options.labels, images), listing.files, info);
   }
-  const auto exif = options.exif_orientation ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
-  return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), exif);
+  return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), reading);
 }
 
 }  // namespace
+
+SampleBits settled_bits(const ImageFolderOptions& options) {
+  if (options.bits != SampleBits::kAuto || options.window) return SampleBits::kAuto;
+  const std::string prefix = split_prefix(options.root, options.split == "held_out" ? "train" : options.split);
+  return bits_by_images(options, prefix, deep_images(options.root, list_split(options, prefix).files));
+}
 
 std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
   const bool held_out = options.split == "held_out";

@@ -15,14 +15,20 @@
 // `exif_orientation` turns photographs as their camera noted, which torchvision's loader does not: there, and here with false, an image
 // taken upright may be on its side. Files that look like images but are not read are counted in info().remarks.
 //
+// Samples of 16 bits become bytes by the bits that the images use (deep_images.h), those of the folder's training split where there is one,
+// unless `bits` or `window` say otherwise; info().remarks says so once.
+//
 // Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
+#include "debias/data/readers/deep_images.h"
 #include "debias/data/readers/label_columns.h"
 
 namespace debias {
@@ -33,6 +39,8 @@ struct ImageFolderOptions {
   LabelColumns labels = {};
   std::string classes = "";
   bool exif_orientation = true;
+  SampleBits bits = SampleBits::kAuto;
+  std::optional<std::vector<double>> window = {};  // low, high
   HoldOutOptions hold_out = {};
   void describe(OptionVisitor& o) {
     o("root", root, "folder with class folders, or with one folder of class folders per split");
@@ -40,11 +48,16 @@ struct ImageFolderOptions {
     o("labels", labels, "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them");
     o("classes", classes, "classes to read: imagenet9, imagenet100, cifar4 or a file with lines CLASS: FOLDER ...; empty: all");
     o("exif_orientation", exif_orientation, "rotate photographs by their EXIF orientation, which torchvision does not");
+    o("bits", bits, "bits in use where files store 16 a sample; auto: the fewest that the training images need, which a note says");
+    o("window", window, "[low, high]: the values of such files that become black and white, in the place of bits");
     hold_out.describe(o);
   }
 };
 
 // A data error naming the path: a missing root or split, no image at all, a malformed or incomplete CSV.
 std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options);
+
+// What `bits: auto` is for these images; auto where no image has 16 bits, or bits or a window are given.
+SampleBits settled_bits(const ImageFolderOptions& options);
 
 }  // namespace debias
