@@ -26,7 +26,7 @@ constexpr size_t kLargePage = 5'000'000;  // bytes
 struct ReportArguments {
   std::vector<std::string> runs;
   std::string out;
-  bool text = false, json = false;
+  bool text = false, json = false, verbose = false;
 };
 
 // Any other ending may be a slip, such as the name of a run or of a file in it.
@@ -70,7 +70,7 @@ int run_report(ReportArguments arguments) {
     print_json(out);
     return 0;
   }
-  print_lines(arguments.text ? run_report_text(runs) : run_verdict_text(runs));
+  print_lines(run_report_text(runs, arguments.verbose));
   if (!path.empty()) print_lines(path + "\n");
   return 0;
 }
@@ -83,7 +83,8 @@ void add_report_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("runs", arguments->runs, "run folders, or sweeps; runs that differ only in their seed share a column")->required();
   verb->add_option("--out", arguments->out, "HTML page to write (RUN/report.html for one run, report.html for several)")
       ->option_text("FILE.html");
-  verb->add_flag("--text", arguments->text, "print the verdict and the key numbers on the terminal; write a page only with --out");
+  verb->add_flag("--text", arguments->text, "print the verdict on the terminal; write a page only with --out");
+  verb->add_flag("-v,--verbose", arguments->verbose, "print all of it: details, every number as a table, what is missing");
   verb->add_flag("--json", arguments->json, "print the verdict and the key numbers as one JSON object; write a page only with --out");
   verb->footer("Example: debias report runs/infonce runs/debiased --out comparison.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_report(*arguments); }; });

@@ -61,7 +61,7 @@ TEST_F(FixCommand, WritesAFolderThatOtherCommandsKnow) {
 
   const ProcessResult report = done({"report", "fixed", "--json"});
   EXPECT_THAT(report.out, HasSubstr("conflicting_acc"));
-  EXPECT_THAT(run_debias({"report", "fixed", "--text"}).out, HasSubstr("fixed: fix-balanced, seed 1, corrected features\n"));
+  EXPECT_THAT(run_debias({"report", "fixed", "--text", "-v"}).out, HasSubstr("fixed: fix-balanced, seed 1, corrected features\n"));
   const Json groups = json_of(run_debias({"eval", "groups", "fixed", "--json"}))["protocols"]["groups"];
   EXPECT_NEAR(groups["metrics"]["test.conflicting_acc"], json["after"]["test"]["conflicting_acc"], 1e-9);
 }

@@ -12,7 +12,7 @@ class ReportCommand : public InFolder {
 TEST_F(ReportCommand, PrintsTheVerdictAndOnItsLastLineThePageInTheRun) {
   write_whole_run("run");
   const ProcessResult result = done({"report", "run"});
-  EXPECT_THAT(result.out, StartsWith("run: "));
+  EXPECT_LE(std::ranges::count(result.out, '\n'), 15);
   EXPECT_THAT(result.out, EndsWith("\nrun/report.html\n"));
   const std::string text = run_debias({"report", "run", "--text"}).out;
   EXPECT_THAT(text, StartsWith(result.out.substr(0, result.out.rfind("run/report.html"))));
@@ -41,8 +41,8 @@ TEST_F(ReportCommand, ReplacesAnExistingPageWhole) {
 
 TEST_F(ReportCommand, TextAndJsonWriteNoPageUnlessAskedTo) {
   write_whole_run("run");
-  const ProcessResult text = done({"report", "run", "--text"});
-  EXPECT_THAT(text.out, HasSubstr("kNN accuracy"));
+  EXPECT_THAT(done({"report", "run", "--text"}).out, Not(HasSubstr("kNN accuracy")));
+  EXPECT_THAT(done({"report", "run", "--text", "-v"}).out, HasSubstr("kNN accuracy"));
   const ProcessResult json = done({"report", "run", "--json"});
   EXPECT_EQ(nlohmann::json::parse(json.out)["runs"][0]["epochs_done"], 4);
   EXPECT_FALSE(fs::exists("run/report.html"));

@@ -140,7 +140,7 @@ TEST_F(SentenceEvaluationCli, ShowsThemInAReport) {
   }
   EXPECT_THAT(html, Not(HasSubstr("debias eval")));
   copy_run("bare");
-  const ProcessResult bare = run_debias({"report", "bare", "--text"});
+  const ProcessResult bare = run_debias({"report", "bare", "--text", "-v"});
   expect_parts(bare.out, {"no sentence tasks; debias eval sentences bare --root DIR would add them",
                           "no nearest sentences; debias text nearest bare --text FILE --queries FILE"});
   fs::copy("run", "twin", fs::copy_options::recursive | fs::copy_options::overwrite_existing);

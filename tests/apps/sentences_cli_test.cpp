@@ -23,7 +23,7 @@ TEST_F(SentencesCli, KeepsHowOftenTheUntrainedEncoderFindsNeighbours) {
   EXPECT_EQ(record["options"]["untrained"], true);
   EXPECT_THAT(trained_.err,
               HasSubstr(fmt::format("before training: test.neighbour_acc {:.4f}", record["metrics"]["test.neighbour_acc"].get<double>())));
-  const ProcessResult shown = run_debias({"report", "run", "--text"});
+  const ProcessResult shown = run_debias({"report", "run", "--text", "-v"});
   EXPECT_THAT(shown.out, HasSubstr("neighbour accuracy, untrained encoder")) << shown.err;
   copy_run("resumed");                                 // which has no such file
   fs::remove("resumed/checkpoints/last.safetensors");  // so that it goes on from before its end

@@ -1,4 +1,7 @@
 // The sections of a page: what they show, and what they say where a run has nothing for them.
+#include <iterator>
+#include <sstream>
+
 #include "debias/report/sections/evaluation_sections.h"
 #include "debias/report/sections/missing_parts.h"
 #include "tests/report/reports.h"
@@ -12,9 +15,9 @@ const std::vector<std::string> kOfClasses = {"Verdict</h2>", "Groups</h2>", "Sim
 TEST_F(Reports, AWholeRunHasEverySection) {
   write_whole_run("run");
   const std::string page = html({"run"});
-  for (const char* heading : {"Key numbers", "Learning curves", "Diagnostics of the objective", "Groups", "Similarities", "t-SNE plot",
-                              "Nearest neighbours", "What was expected", "What was run"}) {
-    EXPECT_THAT(page, HasSubstr(fmt::format("\">{}</h2>", heading)));
+  for (const char* heading : {"Verdict", "Further numbers", "Learning curves", "Diagnostics of the objective", "Groups", "Similarities",
+                              "t-SNE plot", "Nearest neighbours", "What was expected", "What was run"}) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("<details class=\"section\"><summary><h2>{}</h2> <span class=\"note\">", heading)));
   }
   expect_parts(
       page,
@@ -119,7 +122,8 @@ TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
   write_text_run("text");
   write_run("images");
   expect_parts(html({"text", "images"}),
-               {"This run learns from sentences: there are no classes and no bias labels to evaluate it by.", "images: no t-SNE plot"},
+               {"The runs cannot be compared: their files do not say that they were evaluated on the same test data.",
+                "This run learns from sentences: there are no classes and no bias labels to evaluate it by.", "images: no t-SNE plot"},
                {"debias eval groups,geometry text"});
   EXPECT_THAT(html({"images"}), Not(HasSubstr("Nearest sentences")));
 }
@@ -173,7 +177,7 @@ TEST_F(Reports, SeveralRunsStandSideBySide) {
   write_whole_run("a", {.seed = 1, .objective = "infonce"});
   write_whole_run("b", {.seed = 2});
   expect_parts(html({"a", "b"}),
-               {"<h1>a, b on glyphs</h1>", "<code>objective.0.name</code></th><td>infonce</td><td>debiased_negatives</td>",
+               {"<h1>a against b on glyphs</h1>", "<code>objective.0.name</code></th><td>infonce</td><td>debiased_negatives</td>",
                 "<code>seed</code></th><td>1</td><td>2</td>", "the losses cannot be compared"},
                {"<code>output</code>"});
 }
@@ -216,18 +220,114 @@ TEST_F(Reports, CurvesTakeStepsWhereEpochsAreFewAndEachRunLooksAlikeInAllCharts)
   EXPECT_THAT(html({"one"}), HasSubstr(">training loss</title>"));
 }
 
-TEST_F(Reports, BeginWithTheVerdict) {
+// What a person reads first; the rest is folded.
+std::string first_of(const std::string& page) { return page.substr(0, page.find("<details")); }
+
+size_t words_of_lead(const std::string& page) {
+  const size_t begin = page.find("<p class=\"lead\">"), end = page.find("</p>", begin);
+  EXPECT_NE(begin, std::string::npos);
+  std::istringstream words(page.substr(begin + 16, end - begin - 16));
+  return static_cast<size_t>(std::distance(std::istream_iterator<std::string>(words), {}));
+}
+
+TEST_F(Reports, BeginWithOneVerdictOneFigureAndOneCommand) {
   write_biased_run("run", {});
-  const std::string page = html({"run"});
-  EXPECT_LT(page.find("Verdict</h2>"), page.find("objective debiased_negatives"));
-  EXPECT_LT(page.find("<svg"), page.find("<ul class=\"verdict\">")) << "people look before they read";
-  EXPECT_THAT(
-      page,
-      HasSubstr("<ul class=\"verdict\"><li class=\"used\"><strong>The shortcut is still used very strongly.</strong> On test, 97.5 %"));
-  EXPECT_THAT(text({"run"}), StartsWith("run: the shortcut is still used very strongly. On test, 97.5 %"));
+  const std::string page = html({"run"}), first = first_of(page);
+  expect_parts(first,
+               {"<h1>run on glyphs</h1>",
+                "<p class=\"lead\">The shortcut is still used very strongly: conflicting images 20 %, aligned ones 98 % right: 77 points "
+                "apart (74 to 80).</p>",
+                ">Images classified correctly</title>", ">chance 50 %</text>", "(red goes with cat, blue goes with dog)",
+                "<code tabindex=\"0\">debias train run --seeds 3 output=run-seeds</code><button type=\"button\"",
+                "Predictions by classifier on test images."});
+  EXPECT_EQ(well_formed(first).count("svg"), 1u);
+  EXPECT_EQ(first.find("Further numbers"), std::string::npos);
+  EXPECT_THAT(text({"run"}), StartsWith("The shortcut is still used very strongly: conflicting images 20 %"));
   const auto json = run_report_json(read({"run"}));
+  EXPECT_EQ(json["verdict"]["title"], "run on glyphs");
   EXPECT_EQ(json["verdict"]["shortcut"][0]["finding"], "used");
+  EXPECT_EQ(json["verdict"]["figure"]["rows"][0]["aligned"]["value"], 0.975);
+  EXPECT_EQ(json["verdict"]["figure"]["chance"], 0.5);
   EXPECT_TRUE(json["verdict"]["comparisons"].empty());
+}
+
+TEST_F(Reports, OfTwoRunsSayWhatTheCorrectionRemovesAndWhatItCosts) {
+  write_biased_run("plain", {.aligned = 0.975, .conflicting = 0.2}, {.objective = "infonce"});
+  write_biased_run("fair", {.aligned = 0.9, .conflicting = 0.7});
+  expect_parts(
+      first_of(html({"plain", "fair"})),
+      {"<h1>plain against fair on glyphs</h1>", "<p class=\"lead\">fair removes most of the shortcut: conflicting images 20 → 70 % (+50, ",
+       "aligned ones -7", ">20 %</text>", ">98 %</text>", ">70 %</text>", ">90 %</text>", "halo best\">fair</text>"},
+      {"halo best\">plain"});
+  // The first run is the plain one, unless it is the best.
+  expect_parts(first_of(html({"fair", "plain"})), {"fair removes most of the shortcut"});
+}
+
+struct RemovalCase {
+  double aligned, conflicting;
+  std::string words;
+};
+
+TEST_F(Reports, NameHowMuchOfTheShortcutIsLeft) {
+  write_biased_run("plain", {.aligned = 0.95, .conflicting = 0.35, .images = 4000}, {.objective = "infonce"});
+  const std::vector<RemovalCase> cases = {{0.95, 0.91, "b removes nearly all of the shortcut"},
+                                          {0.90, 0.70, "b removes most of the shortcut"},
+                                          {0.95, 0.50, "b removes part of the shortcut"},
+                                          {0.99, 0.45, "b recognises more conflicting images than plain, yet keeps the shortcut"},
+                                          {0.60, 0.70, "b removes the shortcut and over-corrects"},
+                                          {0.95, 0.36, "No difference shown, b against plain: conflicting images 35 → 36 %"}};
+  for (const auto& [aligned, conflicting, words] : cases) {
+    write_biased_run("b", {.aligned = aligned, .conflicting = conflicting, .images = 4000});
+    const std::string page = html({"plain", "b"});
+    EXPECT_THAT(page, HasSubstr("<p class=\"lead\">" + words));
+    EXPECT_LE(words_of_lead(page), 25u) << words;
+  }
+}
+
+TEST_F(Reports, OfManyMethodsHaveARowEachAndStayShortOnTheTerminal) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 15; ++i) {
+    names.push_back(fmt::format("method-{}", static_cast<char>('a' + i)));
+    write_biased_run(names.back(), {.conflicting = 0.2 + 0.04 * i, .images = 4000}, {.objective = names.back()});
+  }
+  const std::string page = html(names), first = first_of(page);
+  EXPECT_LE(words_of_lead(page), 25u);
+  expect_parts(first, {"<h1>15 methods: method-a, method-b, method-c and 12 more on glyphs</h1>", "method-o removes most of the shortcut",
+                       ">method-a</text>", "halo best\">method-o</text>", "3 more methods are under Verdict."});
+  const std::string shown = run_report_text(read(names), false);
+  EXPECT_LE(std::ranges::count(shown, '\n'), 14) << shown;
+  EXPECT_THAT(shown, HasSubstr("\n19 more: debias report -v\n"));
+  EXPECT_EQ(run_report_json(read(names))["verdict"]["figure"]["rows"].size(), 15u);
+}
+
+TEST_F(Reports, TheWordInconclusiveHeadsNoRun) {
+  write_biased_run("plain", {.aligned = 0.95, .conflicting = 0.35, .images = 400}, {.objective = "infonce"});
+  write_biased_run("fair", {.aligned = 0.80, .conflicting = 0.78, .images = 400});
+  const std::string shown = run_report_text(read({"plain", "fair"}), false);
+  EXPECT_THAT(shown, StartsWith("fair removes nearly all of the shortcut: "));
+  expect_parts(shown, {"fair: up to 8 points of the shortcut may be left. "}, {"nconclusive"});
+}
+
+TEST_F(Reports, AFolderIsNamedByItsName) {
+  write_biased_run("run", {});
+  std::string recipe = file_text("run/config.yaml");
+  for (size_t at; (at = recipe.find("name: glyphs, root: \"\"")) != std::string::npos;)
+    recipe.replace(at, 22, "name: image_folder, root: some/birds/");
+  write_text("run/config.yaml", recipe);
+  EXPECT_THAT(html({"run"}), HasSubstr("<h1>run on birds</h1>"));
+}
+
+TEST_F(Reports, OfCorrectedFeaturesCompareThemWithTheFeaturesBefore) {
+  write_biased_run("fixed", {.aligned = 0.9, .conflicting = 0.7, .predictions = "linear"});
+  write_text("fixed/config.yaml", "name: fix-erase\nseed: 1\nfix: {embeddings: some/vectors.npy}\ndata: {test: {name: features}}\n");
+  auto before = nlohmann::ordered_json::parse(file_text("fixed/evaluation/groups.json"));
+  before["metrics"]["test.aligned_acc"] = 1.0;
+  before["metrics"]["test.conflicting_acc"] = 0.4;
+  write_evaluation("fixed", "groups-before", before);
+  expect_parts(first_of(html({"fixed"})),
+               {"<h1>fixed on vectors.npy</h1>", "fixed removes most of the shortcut: conflicting images 40 → 70 % (+30, ",
+                ">fixed, before</text>", ">100 %</text>"});
+  EXPECT_EQ(run_report_json(read({"fixed"}))["verdict"]["figure"]["rows"].size(), 2u);
 }
 
 // The row of cat: blue conflicts and is among the worst; red is cat's own.

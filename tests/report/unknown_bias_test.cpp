@@ -47,9 +47,10 @@ TEST_F(UnknownBias, ATermOfWeight0IsNotNamed) {
 
 TEST_F(UnknownBias, OverCorrectionIsCalledSoOnThePageInTextAndInJson) {
   write_biased_run("run", {.aligned = 0.5, .conflicting = 0.85, .images = 2000});
-  EXPECT_THAT(html({"run"}),
-              AllOf(HasSubstr("<li class=\"over_corrected\"><strong>Strong over-correction.</strong>"), Not(HasSubstr("no sign that"))));
-  EXPECT_THAT(text({"run"}), StartsWith("run: strong over-correction. "));
+  EXPECT_THAT(html({"run"}), AllOf(HasSubstr("<li class=\"over_corrected\"><strong>run: strong over-correction.</strong>"),
+                                   Not(HasSubstr("no sign that"))));
+  EXPECT_THAT(text({"run"}), AllOf(StartsWith("Strong over-correction: conflicting images 85 %, aligned ones 50 % right"),
+                                   HasSubstr("\nrun: strong over-correction. ")));
   const auto verdict = run_report_json(read({"run"}))["verdict"]["shortcut"][0];
   EXPECT_EQ(verdict["finding"], "over_corrected");
   EXPECT_EQ(verdict["size"], "strong");

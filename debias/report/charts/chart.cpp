@@ -14,7 +14,8 @@ namespace {
 void check(const Chart& chart) {
   for (const auto& series : chart.series) {
     const size_t x = chart.draw == Draw::kSteps && !series.y.empty() ? series.y.size() + 1 : series.y.size();
-    const bool places = chart.draw == Draw::kBars ? series.y.size() == chart.categories.size() : series.x.size() == x;
+    const bool by_category = chart.draw == Draw::kBars || chart.draw == Draw::kDots;
+    const bool places = by_category ? series.y.size() == chart.categories.size() : series.x.size() == x;
     const bool intervals = series.low.size() == series.high.size() && (series.low.empty() || series.low.size() == series.y.size());
     if (!places || !intervals) {
       throw std::invalid_argument(fmt::format("chart '{}': series '{}' has lists of other lengths than its {} values need", chart.title,
@@ -27,6 +28,7 @@ void check(const Chart& chart) {
 
 Html svg(const Chart& chart, std::string_view id) {
   check(chart);
+  if (chart.draw == Draw::kDots) return dot_chart(chart, id);
   return chart.draw == Draw::kBars ? bar_chart(chart, id) : xy_chart(chart, id);
 }
 
@@ -102,6 +104,118 @@ Html bar_chart(const Chart& chart, std::string_view id) {
   }
   const Block legend = legend_block(chart, end + 2);
   return wrapped(chart, id, end + legend.height + 4, content + legend.source);
+}
+
+namespace {
+
+constexpr double kDotRow = 15, kDotGap = 7, kDot = 5;
+
+// A place between two dots, with what their whiskers take.
+struct DotSpan {
+  double left = kChartWidth, right = 0;
+
+  void take(double x, double margin) {
+    left = std::min(left, x - margin);
+    right = std::max(right, x + margin);
+  }
+};
+
+std::string dot_text(const Chart& chart, const Series& series, size_t category) {
+  return series.texts.empty() ? value_text(chart.x, series.y[category]) : series.texts[category];
+}
+
+std::string dot(size_t series, double x, double y, std::string_view colour) {
+  return fmt::format("<path class=\"{} {}\" d=\"{}\"/>", series == 0 ? "mark" : "ring", colour, marker(0, x, y, kDot));
+}
+
+// The dots of a category, the line between them, and their values beside them.
+std::string dot_row(const BarFrame& frame, const Chart& chart, size_t category, double y) {
+  const std::string colour = static_cast<int>(category) == chart.highlighted ? "c0" : "cm";
+  std::string lines, dots;
+  DotSpan span;
+  std::vector<std::pair<double, std::string>> values;  // by place
+  for (size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    const double value = series.y[category];
+    if (!frame.x.has_place(value)) continue;
+    const double x = frame.at(value);
+    span.take(x, kDot);
+    values.emplace_back(x, dot_text(chart, series, category));
+    dots += dot(i, x, y, colour);
+    if (series.low.empty() || !frame.x.has_place(series.low[category]) || !frame.x.has_place(series.high[category])) continue;
+    const double low = frame.at(series.low[category]), high = frame.at(series.high[category]);
+    span.take(low, 0);
+    span.take(high, 0);
+    lines += fmt::format("<path class=\"whisker {}\" d=\"M{} {}v8M{} {}H{}M{} {}v8\"/>", colour, coordinate(low), coordinate(y - 4),
+                         coordinate(low), coordinate(y), coordinate(high), coordinate(high), coordinate(y - 4));
+  }
+  if (values.empty()) return text_at(frame.at(frame.x.low) + 4, y + 4, "muted", "start", "not evaluated");
+  std::ranges::sort(values);
+  if (values.size() > 1) {
+    lines = fmt::format("<path class=\"bond {}\" d=\"M{} {}H{}\"/>", colour, coordinate(values[0].first), coordinate(y),
+                        coordinate(values[1].first)) +
+            lines;
+    lines += text_at(span.left - 5, y + 4, "halo", "end", values[0].second);
+  }
+  return lines + dots + text_at(span.right + 5, y + 4, "halo", "start", values.back().second);
+}
+
+std::string dot_legend(const Chart& chart, double y) {
+  std::string out;
+  double x = kLeft;
+  const auto name = [&](double swatch, std::string_view text) {
+    out += text_at(x + swatch, y + 4, "muted", "start", text);
+    x += swatch + text_width(text, kFont) + 8;
+  };
+  for (size_t i = 0; i < chart.series.size(); ++i) {
+    if (chart.series[i].name.empty()) continue;
+    out += dot(i, x + kDot, y, "cm");
+    name(2 * kDot + 4, chart.series[i].name);
+  }
+  if (chart.reference) {
+    out += fmt::format("<path class=\"reference\" d=\"M{} {}v12\"/>", coordinate(x + 2), coordinate(y - 6));
+    name(7, chart.reference_name);
+  }
+  return out;
+}
+
+}  // namespace
+
+Html dot_chart(const Chart& chart, std::string_view id) {
+  std::vector<double> values;
+  double widest = 0;
+  for (const auto& series : chart.series) {
+    for (const auto* list : {&series.y, &series.low, &series.high}) values.insert(values.end(), list->begin(), list->end());
+    for (size_t i = 0; i < series.y.size(); ++i) widest = std::max(widest, text_width(dot_text(chart, series, i), kFont));
+  }
+  const Block title = title_block(chart.title);
+  BarFrame frame;
+  frame.axis = &chart.x;
+  frame.x = place_axis(chart.x, values, Ends::kTicks, 4);
+  frame.left = widest + 12;
+  frame.right = kChartWidth - widest - 12;
+  const double top = title.height + 4, group = kLine + kDotRow + kDotGap;
+  const double bottom = top + group * static_cast<double>(chart.categories.size());
+  std::string grid, content = title.source, rows;
+  for (size_t i = 0; i < frame.x.ticks.values.size(); ++i) {
+    const double x = frame.at(frame.x.ticks.values[i]);
+    grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(top), coordinate(bottom));
+    content += text_at(x, bottom + 13, "muted", "middle", frame.x.ticks.labels[i]);
+  }
+  if (!grid.empty()) content += fmt::format("<path class=\"grid\" d=\"{}\"/>", grid);
+  if (chart.reference && frame.x.has_place(*chart.reference)) {
+    content += fmt::format("<path class=\"reference\" d=\"M{} {}V{}\"/>", coordinate(frame.at(*chart.reference)), coordinate(top),
+                           coordinate(bottom));
+  }
+  for (size_t category = 0; category < chart.categories.size(); ++category) {
+    const double y = top + group * static_cast<double>(category);
+    const bool best = static_cast<int>(category) == chart.highlighted;
+    content +=
+        text_at(kLeft, y + 12, best ? "halo best" : "halo", "start", fitted(chart.categories[category], kFont, (kChartWidth - 8) / 1.12));
+    rows += dot_row(frame, chart, category, y + kLine + kDotRow / 2);
+  }
+  const double end = bottom + 18 + kLine;
+  return wrapped(chart, id, end + 6, content + rows + dot_legend(chart, end - 3));
 }
 
 }  // namespace debias

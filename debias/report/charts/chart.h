@@ -11,6 +11,7 @@
 // as well. Numbers and names are text. The same chart gives the same bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,11 @@ namespace debias {
 
 struct Series {
   std::string name;
-  std::vector<double> x, y;       // of equal length; see Draw for steps and bars
-  std::vector<double> low, high;  // empty, or an interval for each y: a band around a line, a whisker of a point or bar
-  int look = -1;                  // number of its colour, marker and dash, so that a run looks the same in all charts; -1: its index
-  int shape = -1;                 // of lines and points: number of marker and dash where a colour has several; -1: those of its look
+  std::vector<double> x, y;             // of equal length; see Draw for steps and bars
+  std::vector<double> low, high;        // empty, or an interval for each y: a band around a line, a whisker of a point or bar
+  int look = -1;                        // number of its colour, marker and dash, so that a run looks the same in all charts; -1: its index
+  int shape = -1;                       // of lines and points: number of marker and dash where a colour has several; -1: those of its look
+  std::vector<std::string> texts = {};  // of dots: a value as text; empty: as the axis has it
 };
 
 enum class Draw {
@@ -33,7 +35,8 @@ enum class Draw {
   kPoints,   // a marker each, for few points; whiskers
   kScatter,  // a small marker each, for thousands of points; no intervals
   kSteps,    // a histogram: x are the edges, one more than y
-  kBars      // horizontal, y by category, x not used; whiskers and the value as text
+  kBars,     // horizontal, y by category, x not used; whiskers and the value as text
+  kDots      // the same as one row of dots a category, joined by a line; one or two series, a disk and a ring
 };
 
 struct Chart {
@@ -43,7 +46,10 @@ struct Chart {
   Axis x, y;                            // bars: x is the axis of values
   std::vector<std::string> categories;  // of bars
   std::vector<Series> series;
-  bool square = false;  // the plot as high as wide
+  bool square = false;              // the plot as high as wide
+  int highlighted = -1;             // of dots: the category in colour, the others are grey
+  std::optional<double> reference;  // of dots: a dashed line
+  std::string reference_name;
 };
 
 // `id` must be unique in the page: <title> and <desc> are referred to by it. Throws std::invalid_argument when lists have other lengths

@@ -93,6 +93,7 @@ std::string described(const Chart& chart) {
         out += fmt::format("{} bins", series.y.size());
         break;
       case Draw::kBars:
+      case Draw::kDots:
         for (size_t i = 0; i < series.y.size(); ++i) {
           const double y = series.y[i];
           out += fmt::format("{}{} {}", i > 0 ? ", " : "", chart.categories[i], chart.x.percent ? percent_text(y) : short_number(y));

@@ -54,5 +54,6 @@ Html wrapped(const Chart& chart, std::string_view id, double height, const std::
 
 Html xy_chart(const Chart& chart, std::string_view id);
 Html bar_chart(const Chart& chart, std::string_view id);
+Html dot_chart(const Chart& chart, std::string_view id);
 
 }  // namespace debias

@@ -170,6 +170,7 @@ std::string drawn(const Frame& frame, const Chart& chart, size_t place) {
     case Draw::kSteps:
       return steps(frame, series, number);
     case Draw::kBars:
+    case Draw::kDots:
       break;
   }
   return "";

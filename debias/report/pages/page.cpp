@@ -46,13 +46,25 @@ Html table_in_scroller(const Table& table) {
                       caption.empty() ? "Table" : caption, table_html(table).source)};
 }
 
-void Page::heading(int level, std::string_view text) {
+void Page::heading(int level, std::string_view text, std::string_view summary) {
   std::string id;
+  if (level == 2 && folds_) {
+    close_section();
+    is_open_ = true;
+    body_ += fmt::format("<details class=\"section\"><summary><h2>{}</h2>{}</summary>\n", escaped(text),
+                         summary.empty() ? "" : fmt::format(" <span class=\"note\">{}</span>", escaped(summary)));
+    return;
+  }
   if (level == 2) {
     sections_.emplace_back(fmt::format("section-{}", sections_.size() + 1), std::string(text));
     id = fmt::format(" id=\"{}\"", sections_.back().first);
   }
   body_ += fmt::format("<h{0}{1}>{2}</h{0}>\n", level, id, escaped(text));
+}
+
+void Page::close_section() {
+  if (is_open_) body_ += "</details>\n";
+  is_open_ = false;
 }
 
 void Page::paragraph(const Html& content, std::string_view css_class) { body_ += element("p", css_class, content).source + "\n"; }
@@ -74,6 +86,13 @@ void Page::preformatted(std::string_view text) { body_ += "<pre>" + escaped(text
 
 void Page::folded(std::string_view summary, const Html& content) {
   body_ += "<details><summary>" + escaped(summary) + "</summary>" + content.source + "</details>\n";
+}
+
+void Page::command(const std::string& command) {
+  body_ += fmt::format(
+      "<div class=\"command\"><code tabindex=\"0\">{}</code><button type=\"button\" onclick=\"navigator.clipboard.writeText("
+      "this.previousSibling.textContent).then(()=&gt;this.textContent='Copied')\">Copy</button></div>\n",
+      escaped(command));
 }
 
 void Page::add(const Html& content) { body_ += content.source; }

@@ -35,15 +35,19 @@ class Page {
  public:
   explicit Page(std::string title) : title_(std::move(title)) {}
 
-  // Level 2 starts a section, which the list at the top links to.
-  void heading(int level, std::string_view text);
+  // Level 2 starts a section, which the list at the top links to; with fold_sections(), one that a reader opens, and no list: the closed
+  // sections are one, each with `summary` behind its name.
+  void heading(int level, std::string_view text, std::string_view summary = "");
+  void fold_sections() { folds_ = true; }
+  void close_section();
   void paragraph(const Html& content, std::string_view css_class = "");
   void table(const Table& table);
   // Side by side where there is room. Ids of the charts are given here.
   void figures(const std::vector<std::pair<Chart, Html>>& charts_and_captions);
   void preformatted(std::string_view text);
   void folded(std::string_view summary, const Html& content);
-  void add(const Html& content);  // anything else
+  void command(const std::string& command);  // with a button that copies it
+  void add(const Html& content);             // anything else
 
   std::string html() const;
 
@@ -52,6 +56,7 @@ class Page {
   std::string body_;
   std::vector<std::pair<std::string, std::string>> sections_;  // id and heading
   int charts_ = 0;
+  bool folds_ = false, is_open_ = false;
 };
 
 // The one style sheet of pages and charts: light and dark, from 390 pixels up, and for print.

@@ -27,6 +27,24 @@ pre{background:var(--raised);padding:.75rem;overflow-x:auto;border-radius:4px;ma
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;padding:0;margin:.75rem 0;font-size:.9rem}
 .scroll{overflow-x:auto;margin:.75rem 0;max-width:100%;background:linear-gradient(to left,var(--ground) 30%,transparent) right/3rem 100% no-repeat local,
 linear-gradient(to left,var(--rule),transparent) right/1.1rem 100% no-repeat scroll}
+.lead{font-size:1.15rem;font-weight:600;margin:.25rem 0 .75rem;max-width:60rem}
+.first{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:.5rem 2.5rem;align-items:start;margin:.5rem 0}
+.first>*{min-width:0}
+.first .figures{margin:0;display:block}.first .scroll{margin-top:0;max-height:34rem;overflow:auto}
+.examples{border-collapse:collapse;font-size:.8125rem;line-height:1.25;width:100%;table-layout:fixed;margin:0 0 .6rem}
+.examples caption{text-align:left;font-weight:600;padding:0 0 .2rem}
+.examples th{width:19%;font-weight:400;color:var(--muted);overflow-wrap:anywhere;padding:.1rem .3rem .1rem 0;border:0}
+.examples td{overflow-wrap:anywhere;padding:.1rem .3rem .1rem 0;border:0}
+.examples img{display:block;width:100%;max-width:4.5rem;aspect-ratio:1;object-fit:contain;image-rendering:pixelated;background:var(--raised)}
+.wrong{color:var(--mark);font-weight:600}
+.command{display:flex;gap:.5rem;align-items:stretch;margin:.35rem 0;max-width:60rem}
+.command code{flex:1;min-width:0;overflow-x:auto;white-space:nowrap;background:var(--raised);padding:.5rem .75rem;border-radius:4px;user-select:all}
+.command button{font:inherit;font-size:.875rem;color:var(--ink);background:var(--raised);border:1px solid var(--muted);border-radius:4px;padding:0 .9rem;cursor:pointer}
+@media (scripting:none){.command button{display:none}}
+.section{margin:0;border-top:1px solid var(--rule);padding:.15rem 0}
+.section>summary{padding:.4rem 0;color:var(--ink)}
+.section>summary h2{display:inline;font-size:1.05rem;margin:0;padding:0;border:0;color:var(--accent)}
+.section[open]{padding-bottom:1.5rem}
 .verdict{list-style:none;padding:0;margin:.75rem 0}
 .verdict>li{max-width:48rem;padding:.1rem 0 .1rem .75rem;margin:.75rem 0;border-left:4px solid var(--muted);overflow-wrap:anywhere}
 .verdict>.used,.verdict>.used_little,.verdict>.over_corrected{border-color:var(--mark)}
@@ -74,11 +92,15 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .band{fill:var(--c);fill-opacity:.18}
 .bar{fill:var(--c);fill-opacity:.3}
 .whisker{fill:none;stroke:var(--c);stroke-width:1.4}
+.ring{fill:var(--ground);stroke:var(--c);stroke-width:2}
+.bond{stroke:var(--c);stroke-width:4;stroke-opacity:.35}
+.reference{stroke:var(--muted);stroke-width:1.2;stroke-dasharray:4 3}
+.chart .best{font-weight:600}
 .spot{fill:none;stroke:var(--c);stroke-width:1.3}
 .s0{stroke-width:3.6;stroke-linecap:round}.s1{stroke-width:3.2;stroke-linecap:square}.s7{stroke-width:2}
 .d1{stroke-dasharray:5 2.5}.d2{stroke-dasharray:1.8 1.8}.d3{stroke-dasharray:8 2.5 1.8 2.5}
 .c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}
-.c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}
+.cm{--c:var(--muted)}.c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}
 @media (max-width:40rem){.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:break-word}
 .scroll th,.scroll td{padding-right:.5rem}}
 .near{list-style:none;padding:0;margin:.75rem 0}
@@ -94,7 +116,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .why{display:block}
 .film{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:.75rem;margin:.75rem 0;max-width:54rem}
 .film img{display:block;width:100%;height:auto;background:var(--raised)}
-@media print{details>*{display:block}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
+@media print{details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
 )";
 }
 

@@ -44,7 +44,7 @@ void add_block(Page& page, const TableBlock& block, const std::string& caption) 
 }  // namespace
 
 void add_comparison(Page& page, const SeedTable& table) {
-  page.heading(2, "Settings: " + table.metric);
+  page.heading(2, "Settings: " + table.metric, "each setting's mean, differences, published numbers and curves");
   if (!table.rows.empty()) {
     page.paragraph(plain(fmt::format("The {}; mean and two-sided 95 % t-interval over seeds, and what is published.", table.epoch)));
     page.table(table_of(settings_block(table, MinutesColumn::kLeftOut)));

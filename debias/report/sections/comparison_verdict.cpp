@@ -43,13 +43,12 @@ const std::string* marks_of(const KeyNumber& number, const std::string& split) {
 }
 
 // None where the marks do not add up to the numbers: they are of other predictions.
-std::optional<PairedCounts> counts_of(const NumberRow& row, size_t a, size_t b) {
+std::optional<PairedCounts> counts_of(const std::string& metric, const KeyNumber& first, const KeyNumber& second) {
   constexpr double kRounding = 1e-9;
-  const std::string split = split_of(row.metric).split;
-  const KeyNumber &first = *row.by_column[a], &second = *row.by_column[b];
+  const std::string split = split_of(metric).split;
   const std::string *marks = marks_of(first, split), *others = marks_of(second, split);
   if (marks == nullptr || others == nullptr || !are_of_one_set(*marks, *others)) return std::nullopt;
-  const PairedCounts counts = paired_counts(*marks, *others, images_of(row.metric));
+  const PairedCounts counts = paired_counts(*marks, *others, images_of(metric));
   const bool add_up =
       std::fabs(counts.first() - first.value) < kRounding && std::fabs(counts.second() - second.value) < kRounding;  // not of NaN
   return add_up ? std::optional(counts) : std::nullopt;
@@ -70,19 +69,21 @@ int64_t image_count(const RunRecord& run, const KeyNumber& number, const std::st
   return run.data_sets.contains(split) ? value_or(run.data_sets.at(split), "count", int64_t{0}) : 0;
 }
 
-// None if a column has several seeds, a number is unknown or its number of images is. The columns were evaluated on the same
-// data (evaluated_alike).
-std::optional<ImageDifference> image_difference(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b) {
-  const auto is_known = [&](size_t column) {
-    return !columns[column].has_seeds() && row.by_column[column] && !std::isnan(row.by_column[column]->value);
-  };
-  if (!is_known(a) || !is_known(b)) return std::nullopt;
-  const KeyNumber &first = *row.by_column[a], &second = *row.by_column[b];
+// A number of a column. The data that two of them are of are the same (evaluated_alike).
+struct ColumnNumber {
+  const RunColumn* column = nullptr;
+  const KeyNumber* number = nullptr;
+};
+
+// None if a column has several seeds, or the number of images is unknown.
+std::optional<ImageDifference> image_difference(const std::string& metric, const ColumnNumber& a, const ColumnNumber& b) {
+  if (a.column->has_seeds() || b.column->has_seeds()) return std::nullopt;
+  const KeyNumber &first = *a.number, &second = *b.number;
   const double mean = first.value - second.value;
-  if (const auto counts = counts_of(row, a, b)) {
+  if (const auto counts = counts_of(metric, first, second)) {
     return ImageDifference{mean, difference_interval(*counts), equal_shares_p(*counts), true, counts->images()};
   }
-  const int64_t of_a = image_count(columns[a].shown(), first, row.metric), of_b = image_count(columns[b].shown(), second, row.metric);
+  const int64_t of_a = image_count(a.column->shown(), first, metric), of_b = image_count(b.column->shown(), second, metric);
   if (of_a < 1 || of_b < 1) return std::nullopt;
   const Proportion one{first.value, static_cast<double>(of_a)}, other{second.value, static_cast<double>(of_b)};
   return ImageDifference{mean, difference_interval(one, other), equal_shares_p(one, other), false, std::min(of_a, of_b)};
@@ -92,12 +93,12 @@ std::optional<ImageDifference> image_difference(const NumberRow& row, const std:
 struct Measure {
   std::string_view metric, of_what;
 };
-constexpr std::array kMeasures = {Measure{"conflicting_acc", "on bias-conflicting images"},
-                                  Measure{"linear_acc1", "by a linear probe"},
-                                  Measure{"linear_features_acc1", "by a linear probe"},
-                                  Measure{"acc1", "in accuracy"},
-                                  Measure{"knn_acc1", "by kNN"},
-                                  Measure{"mean_classifier_acc1", "by the mean classifier"}};
+constexpr std::array kMeasures = {Measure{"conflicting_acc", "Conflicting images"},
+                                  Measure{"linear_acc1", "Linear probe"},
+                                  Measure{"linear_features_acc1", "Linear probe"},
+                                  Measure{"acc1", "Accuracy"},
+                                  Measure{"knn_acc1", "kNN"},
+                                  Measure{"mean_classifier_acc1", "Mean classifier"}};
 
 bool has(const NumberRow& row, size_t column) {
   const auto& number = row.by_column[column];
@@ -126,13 +127,6 @@ Comparable largest_group(const std::vector<NumberRow>& rows, const std::vector<s
   return best;
 }
 
-std::string words_of(const NumberRow& row) {
-  const SplitName name = split_of(row.metric);
-  const auto measure = std::ranges::find(kMeasures, name.name, &Measure::metric);
-  const std::string source = row.source.empty() ? "" : fmt::format(" ({})", source_title(row.source));
-  return fmt::format("{} of {}{}", measure->of_what, name.split, source);
-}
-
 std::string signed_points(double value) { return fmt::format("{:+.1f}", 100 * value); }
 
 std::string interval_words(const ColumnDifference& difference) {
@@ -147,22 +141,36 @@ std::string interval_words(const ImageDifference& difference) {
                      difference.paired ? "images, the same of both" : "images each, taken as different ones");
 }
 
-ColumnDifference difference_in(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b) {
-  return column_difference(columns[a], row.by_column[a]->by_seed, columns[b], row.by_column[b]->by_seed);
-}
-
 // Two columns by one number: over seeds where both have several, over the evaluated images where both have one.
 struct TestedPair {
   size_t a = 0, b = 0;
+  ColumnNumber of_a, of_b;
   ColumnDifference seeds;
   std::optional<ImageDifference> images;
   double p = NAN, p_holm = NAN;
   size_t tests = 0;  // that p is adjusted for
+
+  Rounding rounding() const {
+    if (images) return {images->interval.first, images->interval.second};
+    return seeds.has_width() ? Rounding{seeds.interval.low(), seeds.interval.high()} : Rounding{};
+  }
 };
 
+TestedPair tested_numbers(const std::string& metric, const ColumnNumber& a, const ColumnNumber& b) {
+  TestedPair pair;
+  pair.of_a = a;
+  pair.of_b = b;
+  pair.seeds = column_difference(*a.column, a.number->by_seed, *b.column, b.number->by_seed);
+  pair.images = image_difference(metric, a, b);
+  pair.p = pair.p_holm = pair.images ? pair.images->p : pair.seeds.interval.p;
+  pair.tests = 1;
+  return pair;
+}
+
 TestedPair tested_pair(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b) {
-  TestedPair pair{a, b, difference_in(row, columns, a, b), image_difference(row, columns, a, b)};
-  pair.p = pair.images ? pair.images->p : pair.seeds.interval.p;
+  TestedPair pair = tested_numbers(row.metric, {&columns[a], &*row.by_column[a]}, {&columns[b], &*row.by_column[b]});
+  pair.a = a;
+  pair.b = b;
   return pair;
 }
 
@@ -188,16 +196,33 @@ std::vector<TestedPair> tested_pairs(const NumberRow& row, const std::vector<Run
 }
 
 // A run may gain on conflicting images what it loses on aligned ones: the verdict gives both.
-std::string aligned_words(const std::vector<NumberRow>& rows, const NumberRow& row, const std::vector<RunColumn>& columns, size_t a,
-                          size_t b) {
+std::optional<TestedPair> aligned_pair(const std::vector<NumberRow>& rows, const NumberRow& row, const std::vector<RunColumn>& columns,
+                                       size_t a, size_t b) {
   const SplitName name = split_of(row.metric);
-  if (name.name != "conflicting_acc") return "";
-  const NumberRow* aligned = find_row(rows, "", name.split + ".aligned_acc", row.source);
-  if (aligned == nullptr || !has(*aligned, a) || !has(*aligned, b)) return "";
-  const TestedPair pair = tested_pair(*aligned, columns, a, b);
+  if (name.name != "conflicting_acc") return std::nullopt;
+  const NumberRow* aligned = find_row(rows, row.data, name.split + ".aligned_acc", row.source);
+  if (aligned == nullptr || !has(*aligned, a) || !has(*aligned, b)) return std::nullopt;
+  return tested_pair(*aligned, columns, a, b);
+}
+
+std::string aligned_words(const TestedPair& pair) {
   if (pair.images) return fmt::format(" On bias-aligned images: {}.", interval_words(*pair.images));
   return pair.seeds.has_width() ? fmt::format(" On bias-aligned images: {}.", interval_words(pair.seeds))
                                 : fmt::format(" On bias-aligned images: {} points.", signed_points(pair.seeds.interval.mean));
+}
+
+// "Conflicting images 34 -> 77 % (+43, 39 to 48), aligned ones -9.", the second column first.
+std::string number_words(const NumberRow& row, const TestedPair& pair, const std::optional<TestedPair>& aligned) {
+  const SplitName name = split_of(row.metric);
+  const std::string_view what = std::ranges::find(kMeasures, name.name, &Measure::metric)->of_what;
+  const Rounding rounding = pair.rounding();
+  const std::string interval = rounding.interval();
+  std::string words =
+      fmt::format("{} {} → {} % ({}{})", what, rounding_of(*pair.of_b.number).share(pair.of_b.number->value),
+                  rounding_of(*pair.of_a.number).share(pair.of_a.number->value),
+                  rounding.change(pair.of_a.number->value - pair.of_b.number->value), interval.empty() ? "" : ", " + interval);
+  if (aligned) words += ", aligned ones " + aligned->rounding().change(aligned->of_a.number->value - aligned->of_b.number->value);
+  return words + ".";
 }
 
 std::string unfinished_words(const std::vector<RunColumn>& columns, size_t a, size_t b) {
@@ -218,56 +243,42 @@ std::string adjusted_words(const TestedPair& pair) {
 
 constexpr double kComparisonLevel = 0.05;
 
+std::string not_shown(const std::string& first, const std::string& second) {
+  return fmt::format("no difference between {} and {} is shown", first, second);
+}
+
 // Compares two single runs, over the images that both were evaluated on.
-void compare_on_images(const TestedPair& pair, const std::string& first, const std::string& second, const std::string& numbers,
-                       ComparisonVerdict& verdict) {
+void compare_on_images(const TestedPair& pair, const std::string& first, const std::string& second, ComparisonVerdict& verdict) {
   const ImageDifference& images = *pair.images;
   const bool is_better = pair.p_holm < kComparisonLevel && images.interval.first > 0;
   verdict.difference = {images.mean, images.interval.first, images.interval.second,
                         images.paired ? Coverage::kPairedImages : Coverage::kImages};
   verdict.comparison = is_better ? Comparison::kBetterOnImages : Comparison::kAlike;
-  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}, beyond the variation over images", first, second)
-                           : fmt::format("{} against {}: inconclusive", first, second);
-  verdict.words = fmt::format(
-      "{}: {}, which covers other images and these two networks. With a single seed each it does not cover other "
-      "seeds, which alone can make such a difference; train three or more of each.{}",
-      numbers, interval_words(images), adjusted_words(pair));
+  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}", first, second) : not_shown(first, second);
+  verdict.details = fmt::format("Precisely {}, beyond which other seeds may differ.", interval_words(images));
 }
 
-void compare_over_seeds(const TestedPair& pair, const std::string& first, const std::string& second, const std::string& numbers,
-                        ComparisonVerdict& verdict) {
+void compare_over_seeds(const TestedPair& pair, const std::string& first, const std::string& second, ComparisonVerdict& verdict) {
   const SeedInterval& interval = pair.seeds.interval;
   verdict.difference = {interval.mean, interval.low(), interval.high(), Coverage::kSeeds};
-  if (pair.p_holm < kComparisonLevel && interval.mean > 0) {
-    verdict.comparison = Comparison::kBetter;
-    verdict.head = fmt::format("{} is better than {}, beyond the variation over seeds", first, second);
-    verdict.words = fmt::format("{}: {}.{}", numbers, interval_words(pair.seeds), adjusted_words(pair));
-    return;
-  }
-  const bool alone = pair.p < kComparisonLevel;
-  verdict.comparison = Comparison::kAlike;
-  verdict.head = fmt::format("{} against {}: inconclusive", first, second);
-  verdict.words = fmt::format("{}: {}{}.{}", numbers, interval_words(pair.seeds), alone ? "" : ", within the variation over seeds",
-                              adjusted_words(pair));
+  const bool is_better = pair.p_holm < kComparisonLevel && interval.mean > 0;
+  verdict.comparison = is_better ? Comparison::kBetter : Comparison::kAlike;
+  verdict.head = is_better ? fmt::format("{} is better than {}, beyond the variation over seeds", first, second) : not_shown(first, second);
+  verdict.details =
+      fmt::format("Precisely {}{}.", interval_words(pair.seeds), pair.p < kComparisonLevel ? "" : ", within the variation over seeds");
 }
 
 // Where seeds have no spread, or a side has one seed and nothing says of how many images.
-void compare_untested(const TestedPair& pair, const std::vector<RunColumn>& columns, const std::string& numbers,
-                      ComparisonVerdict& verdict) {
+void compare_untested(const TestedPair& pair, const std::vector<RunColumn>& columns, ComparisonVerdict& verdict) {
   const RunColumn &first = columns[pair.a], &second = columns[pair.b];
-  const SeedInterval& interval = pair.seeds.interval;
   verdict.comparison = Comparison::kTooFewSeeds;
   verdict.head = fmt::format("{} against {}: no test is possible", first.label, second.label);
-  verdict.difference.mean = interval.mean;
-  const std::string points = signed_points(interval.mean);
-  verdict.words =
-      std::isnan(interval.half_width)
-          ? fmt::format("{}: {} points, with a single seed{}. Seeds alone can make such a difference; train three or more of each.",
-                        numbers, points, first.has_seeds() == second.has_seeds() ? " each" : " on one side")
-          : fmt::format(
-                "{}: {} points in every seed. Seeds that do not differ say nothing about others; evaluate more images, or train more "
-                "seeds.",
-                numbers, points);
+  verdict.difference.mean = pair.seeds.interval.mean;
+  verdict.details = std::isnan(pair.seeds.interval.half_width)
+                        ? fmt::format("With a single seed{}, seeds alone can make such a difference; train three or more of each.",
+                                      first.has_seeds() == second.has_seeds() ? " each" : " on one side")
+                        : "It is the same in every seed. Seeds that do not differ say nothing about others; evaluate more images, or train "
+                          "more seeds.";
 }
 
 // Further seeds where they would decide.
@@ -280,22 +291,60 @@ NextStep step_after_comparison(const std::vector<RunColumn>& columns, const Test
 
 ComparisonVerdict compared(const std::vector<NumberRow>& rows, const NumberRow& row, const std::vector<RunColumn>& columns,
                            const TestedPair& pair) {
-  const std::string numbers = fmt::format("{} against {} {}", percent_text(row.by_column[pair.a]->value),
-                                          percent_text(row.by_column[pair.b]->value), words_of(row));
   ComparisonVerdict verdict;
   const std::string &first = columns[pair.a].label, &second = columns[pair.b].label;
   if (pair.images) {
-    compare_on_images(pair, first, second, numbers, verdict);
+    compare_on_images(pair, first, second, verdict);
   } else if (pair.seeds.has_width()) {
-    compare_over_seeds(pair, first, second, numbers, verdict);
+    compare_over_seeds(pair, first, second, verdict);
   } else {
-    compare_untested(pair, columns, numbers, verdict);
+    compare_untested(pair, columns, verdict);
   }
-  verdict.words += aligned_words(rows, row, columns, pair.a, pair.b) + unfinished_words(columns, pair.a, pair.b);
+  const auto aligned = aligned_pair(rows, row, columns, pair.a, pair.b);
+  verdict.words = number_words(row, pair, aligned);
+  verdict.details += adjusted_words(pair) + (aligned ? aligned_words(*aligned) : "") + unfinished_words(columns, pair.a, pair.b);
   verdict.p = pair.p;
   verdict.p_holm = pair.p_holm;
   verdict.tests = pair.tests;
   verdict.next = step_after_comparison(columns, pair, verdict.comparison);
+  verdict.best = pair.a;
+  verdict.other = pair.b;
+  verdict.measure = split_of(row.metric).name;
+  if (aligned) verdict.aligned = aligned->of_a.number->value - aligned->of_b.number->value;
+  return verdict;
+}
+
+// Corrected features against the same features as they were, which the folder has evaluated as the data "before".
+std::optional<ComparisonVerdict> correction_verdict(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows,
+                                                    size_t place) {
+  const RunColumn& column = columns[place];
+  if (!column.shown().is_fixed()) return std::nullopt;
+  const auto after = gap_of(rows, place), before = gap_of(rows, place, kBefore);
+  if (!after || !before || after->split != before->split || after->source != before->source) return std::nullopt;
+  const auto pair_of = [&](const char* metric, const KeyNumber* a, const KeyNumber* b) {
+    TestedPair pair = tested_numbers(fmt::format("{}.{}", after->split, metric), {&column, a}, {&column, b});
+    pair.a = pair.b = place;
+    return pair;
+  };
+  const TestedPair pair = pair_of("conflicting_acc", after->conflicting, before->conflicting);
+  const TestedPair aligned = pair_of("aligned_acc", after->aligned, before->aligned);
+  if (!pair.images) return std::nullopt;
+  ComparisonVerdict verdict;
+  compare_on_images(pair, column.label, "the features before", verdict);
+  const bool is_worse = pair.p < kComparisonLevel && pair.images->interval.second < 0;
+  if (verdict.is_better() || is_worse)
+    verdict.head = fmt::format("{} is {} than the features before", column.label, is_worse ? "worse" : "better");
+  if (after->conflicting->value == before->conflicting->value && after->aligned->value == before->aligned->value)
+    verdict.head = fmt::format("{} changes nothing", column.label);
+  NumberRow row;
+  row.metric = after->split + ".conflicting_acc";
+  verdict.words = number_words(row, pair, aligned);
+  verdict.details = fmt::format("Precisely {}.{}", interval_words(*pair.images), aligned_words(aligned));
+  verdict.p = verdict.p_holm = pair.p;
+  verdict.tests = 1;
+  verdict.best = verdict.other = place;
+  verdict.measure = "conflicting_acc";
+  verdict.aligned = after->aligned->value - before->aligned->value;
   return verdict;
 }
 
@@ -327,8 +376,11 @@ void add_group(const std::vector<NumberRow>& rows, const Comparable& group, cons
 }  // namespace
 
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows) {
-  if (columns.size() < 2) return {};
   std::vector<ComparisonVerdict> verdicts;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (auto corrected = correction_verdict(columns, rows, i)) verdicts.push_back(std::move(*corrected));
+  }
+  if (columns.size() < 2) return verdicts;
   std::vector<size_t> rest(columns.size());
   std::iota(rest.begin(), rest.end(), size_t{0});
   while (!rest.empty()) {

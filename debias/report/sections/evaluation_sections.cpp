@@ -37,13 +37,13 @@ void add_missing(Page& page, const std::vector<RunRecord>& runs, Part part) {
 }
 
 void add_curves(Page& page, const ReportData& data) {
-  page.heading(2, "Learning curves");
+  page.heading(2, "Learning curves", "loss, accuracy, gradient norm and learning rate over training");
   const Figures learning = learning_figures(data.columns);
   if (learning.empty()) page.paragraph(plain("Fewer than two epochs or logged steps: there is no curve yet."), "missing");
   page.figures(learning);
   const Figures diagnostics = diagnostics_figures(data.columns);
   if (diagnostics.empty()) return;
-  page.heading(2, "Diagnostics of the objective");
+  page.heading(2, "Diagnostics of the objective", "clamped shares, estimates and schedules by term");
   page.paragraph(plain(
       "The clamped share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
       "100 %, the objective is no longer the one that was requested. An effective sample size near 1 means that one negative outweighs all "
@@ -52,7 +52,7 @@ void add_curves(Page& page, const ReportData& data) {
 }
 
 void add_similarities(Page& page, const ReportData& data) {
-  page.heading(2, "Similarities");
+  page.heading(2, "Similarities", "cosines of positive and negative, aligned and conflicting pairs");
   const auto sets = evaluated_sets(data.shown, "geometry");
   if (!sets.empty()) {
     page.paragraph(
@@ -68,7 +68,7 @@ void add_similarities(Page& page, const ReportData& data) {
 }
 
 void add_maps(Page& page, const ReportData& data) {
-  page.heading(2, "t-SNE plot");
+  page.heading(2, "t-SNE plot", "images by class and by bias label");
   const auto sets = evaluated_sets(data.shown, "tsne");
   if (!sets.empty()) {
     page.paragraph(
@@ -93,7 +93,7 @@ void add_maps(Page& page, const ReportData& data) {
 }
 
 void add_neighbours(Page& page, const ReportData& data) {
-  page.heading(2, "Nearest neighbours");
+  page.heading(2, "Nearest neighbours", "evaluated images beside the training images nearest to them");
   const std::vector<EvaluatedSet> sets = evaluated_sets(data.shown, "knn");
   if (!sets.empty()) {
     page.paragraph(
@@ -327,7 +327,7 @@ void add_nearest_texts(Page& page, const ReportData& data) {
     }
     runs.push_back({run.label, std::move(own)});
   }
-  page.heading(2, "Nearest sentences");
+  page.heading(2, "Nearest sentences", "of your queries, run beside run");
   if (!runs.empty()) add_found(page, runs, queries);
   add_missing(page, data.shown, Part::kNearestTexts);
 }

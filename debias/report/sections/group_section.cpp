@@ -223,12 +223,24 @@ void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run,
 
 }  // namespace
 
+Html groups_or_classes(const ReportData& data, size_t column) {
+  const RunRecord& run = data.shown[column];
+  if (const auto sets = evaluated_sets({run}, "groups"); !sets.empty() && sets.front().data.empty()) {
+    const EvaluationRecord& record = *run.evaluation("groups");
+    return table_in_scroller(group_table(
+        record, sets.front(), fmt::format("{}: percent right, number of images below; outlined: the shortcut's own", run.label)));
+  }
+  const auto sets = class_sets(data.columns);
+  if (sets.empty()) return {};
+  const auto sources = class_sources(data.columns, sets.front());
+  return sources.empty() ? Html{} : table_in_scroller(class_table(data.columns, sets.front(), sources.front()));
+}
+
 void add_groups(Page& page, const ReportData& data) {
-  page.heading(2, "Groups");
+  page.heading(2, "Groups", "accuracy of every class with every bias label, errors and rates by bias label");
   const auto sets = evaluated_sets(data.shown, "groups");
-  for (size_t i = 0; i < sets.size(); ++i) {
-    const EvaluatedSet& set = sets[i];
-    if (i > 0) page.figures(group_figures(data.columns, data.rows, set));  // the first are with the verdict
+  for (const EvaluatedSet& set : sets) {
+    page.figures(group_figures(data.columns, data.rows, set));
     for (const auto& run : data.shown) add_groups_of_run(page, data, run, set);
     page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the lowest accuracy."), "note");
   }
@@ -239,7 +251,7 @@ void add_groups(Page& page, const ReportData& data) {
 void add_classes(Page& page, const ReportData& data) {
   const auto sets = class_sets(data.columns);
   if (sets.empty()) return;
-  page.heading(2, "Classes");
+  page.heading(2, "Classes", "accuracy of each class, and what it was taken for");
   for (const auto& set : sets) {
     for (const auto& source : class_sources(data.columns, set)) {
       page.table(class_table(data.columns, set, source));

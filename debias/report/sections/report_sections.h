@@ -21,10 +21,14 @@ struct ReportData {
   bool has_images = false;  // else nothing was evaluated that has classes or bias labels
 };
 
-void add_verdict(Page& page, const ReportData& data);
+// Accuracy by class and bias label of a column's shown run, else that by class of all; nothing where there is neither.
+Html groups_or_classes(const ReportData& data, size_t column);
+
+void add_notes(Page& page, const ReportData& data);       // what was found amiss
+void add_verdict(Page& page, const ReportData& data);     // of each run and comparison, whole
 void add_comparison(Page& page, const SeedTable& table);  // a sweep's settings, and curves over its grid
-void add_runs(Page& page, const ReportData& data);        // what they are, and what was found amiss
 void add_key_numbers(Page& page, const ReportData& data);
+void add_further_numbers(Page& page, const ReportData& data);
 void add_differences(Page& page, const ReportData& data);
 void add_curves(Page& page, const ReportData& data);
 void add_videos(Page& page, const ReportData& data);  // nothing where no run is of an agent

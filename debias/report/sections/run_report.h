@@ -1,6 +1,6 @@
 // A report on runs: one page, or the same numbers for the terminal and for programs. No metric is computed here: what the run folders hold
 // is shown, runs that differ in their seed alone as one column with mean and interval, and what they lack is said, with the command that
-// adds it. It begins with a verdict (verdict.h), unless no run is on images.
+// adds it. It begins with one verdict, one figure and one command (first_screen.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,12 +19,13 @@ namespace debias {
 std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version,
                             const std::vector<SeedTable>& tables = {});
 
-// The verdict, the key numbers as a table, and what there is to note.
-std::string run_report_text(const std::vector<RunRecord>& runs);
-std::string run_verdict_text(const std::vector<RunRecord>& runs);  // its first part; empty where no run is of images
+// The verdict of all, two sentences of each run and comparison, and the next command, in at most 14 lines; `whole`: with details, the
+// numbers as a table, and what there is to note.
+std::string run_report_text(const std::vector<RunRecord>& runs, bool whole);
 
-// {"verdict": {"shortcut": [{"runs", "finding", "head", "words", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",
-// "command", "minutes"}], "comparisons": [{"result", "head", "words", the difference likewise, "p", "p_holm", "tests", "command", "minutes"}],
+// {"verdict": {"title", "words", "command", "minutes", "figure": {"title", "chance", "rows": [{"runs", "best", "conflicting": {"value", "low",
+// "high"}, "aligned" (or "value" alone)}]}, "shortcut": [{"runs", "finding", "head", "words", "details", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",
+// "command", "minutes"}], "comparisons": [{"result", "head", "words", "details", the difference likewise, "p", "p_holm", "tests", "command", "minutes"}],
 // "note"},
 // "runs": [{"path", "label", "name", "seed", "epochs", "epochs_done", "finished", "environment", "config", "metrics": {NAME: {"value",
 // "low", "high", "predictions", "source"}}, "notes"}], "columns": [{"label", "runs": [PATH], "metrics": the same, with "half_width" and

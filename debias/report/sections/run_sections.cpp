@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -60,12 +61,26 @@ Row expected_row(const ReportData& data, size_t column, const Published& expecte
 
 }  // namespace
 
-void add_key_numbers(Page& page, const ReportData& data) {
-  page.heading(2, "Key numbers");
-  if (data.rows.empty()) {
-    page.paragraph(plain("No epoch is finished and nothing was evaluated yet."), "missing");
-    return;
+namespace {
+
+// The numbers that answer whether a shortcut is used and what it costs; the others are folded.
+bool is_key_number(const NumberRow& row) {
+  constexpr std::array kNames = {"acc1",         "knn_acc1",        "linear_acc1",
+                                 "aligned_acc",  "conflicting_acc", "worst_group_acc",
+                                 "unbiased_acc", "bias_probe_acc1", "mean_classifier_acc1"};
+  const SplitName name = split_of(row.metric);
+  return row.data.empty() && (name.split == "test" || name.split == "valid") && std::ranges::find(kNames, name.name) != kNames.end();
+}
+
+std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
+  std::vector<const NumberRow*> rows;
+  for (const auto& row : data.rows) {
+    if (has_own_row(data.rows, row) && is_key_number(row) == key) rows.push_back(&row);
   }
+  return rows;
+}
+
+void add_numbers(Page& page, const ReportData& data, const std::vector<const NumberRow*>& rows) {
   Table table;
   table.css_class = "numbers key";
   table.head.push_back({plain("metric"), "", ""});
@@ -74,19 +89,33 @@ void add_key_numbers(Page& page, const ReportData& data) {
     if (!column.shown().finished()) head += element("span", "small", plain(fmt::format(" ({})", progress_text(column.shown()))));
     table.head.push_back({head, "n", ""});
   }
-  bool files = false;
   const std::string* heading = nullptr;
-  for (const auto& row : data.rows) {
-    if (!has_own_row(data.rows, row)) continue;
-    if (heading == nullptr || *heading != row.heading) table.rows.push_back({{{plain(row.heading), "", ""}}, true});
-    heading = &row.heading;
-    table.rows.push_back({{{plain(row.title.title), "", ""}}, false});
-    for (size_t column = 0; column < data.columns.size(); ++column) {
-      table.rows.back().cells.push_back(number_cell(data.rows, row, column));
-      files = files || (row.by_column[column] && row.by_column[column]->source.ends_with(".json"));
-    }
+  for (const NumberRow* row : rows) {
+    if (heading == nullptr || *heading != row->heading) table.rows.push_back({{{plain(row->heading), "", ""}}, true});
+    heading = &row->heading;
+    table.rows.push_back({{{plain(row->title.title), "", ""}}, false});
+    for (size_t column = 0; column < data.columns.size(); ++column) table.rows.back().cells.push_back(number_cell(data.rows, *row, column));
   }
   page.table(table);
+}
+
+}  // namespace
+
+void add_key_numbers(Page& page, const ReportData& data) {
+  if (data.rows.empty()) {
+    page.paragraph(plain("No epoch is finished and nothing was evaluated yet."), "missing");
+    return;
+  }
+  if (const auto rows = own_rows(data, true); !rows.empty()) add_numbers(page, data, rows);
+}
+
+void add_further_numbers(Page& page, const ReportData& data) {
+  if (data.rows.empty()) return;
+  page.heading(2, "Further numbers", "every other metric, training time, and what the intervals mean");
+  add_numbers(page, data, own_rows(data, false));
+  const bool files = std::ranges::any_of(data.rows, [](const NumberRow& row) {
+    return std::ranges::any_of(row.by_column, [](const auto& number) { return number && number->source.ends_with(".json"); });
+  });
   std::string note = files ? "Numbers are from evaluation/*.json, and from the last epoch line of training where no file has them."
                            : "Numbers are from the last epoch line of training.";
   for (const auto& more : number_notes(data.columns, data.rows)) note += " " + more;
@@ -106,7 +135,7 @@ void add_expected(Page& page, const ReportData& data) {
     }
   }
   if (table.rows.empty()) return;
-  page.heading(2, "What was expected");
+  page.heading(2, "What was expected", "numbers that the recipe expects, beside those of the run");
   page.table(table);
 }
 
@@ -162,14 +191,12 @@ void add_row(Table& table, const std::vector<RunColumn>& columns, const std::str
 
 }  // namespace
 
-void add_runs(Page& page, const ReportData& data) {
+void add_notes(Page& page, const ReportData& data) {
   for (const auto& column : data.columns) {
-    const std::string words = column_words(column);
-    page.paragraph(data.columns.size() > 1 ? strong(column.title()) + plain(": " + words) : plain(words));
+    if (!column.shown().finished())
+      page.paragraph(plain(fmt::format("{}: {}.", column.title(), progress_text(column.shown()))), "note warning");
     for (const RunRecord* run : column.runs) {
-      for (const auto& note : run->notes) {
-        page.paragraph(plain(data.runs.size() > 1 ? run->label + ": " + note : note), "note warning");
-      }
+      for (const auto& note : run->notes) page.paragraph(plain(data.runs.size() > 1 ? run->label + ": " + note : note), "note warning");
     }
   }
 }
@@ -191,7 +218,7 @@ void add_differences(Page& page, const ReportData& data) {
     for (const auto& values : recipes.values) row.cells.push_back({plain(of(values)), "", ""});
     table.rows.push_back(std::move(row));
   }
-  page.heading(2, "What differs");
+  page.heading(2, "What differs", "recipe keys in which the runs differ");
   if (differing == 0) {
     page.paragraph(plain("The recipes are the same, but for where the runs are written."));
     return;
@@ -203,7 +230,8 @@ void add_differences(Page& page, const ReportData& data) {
 }
 
 void add_recipes(Page& page, const ReportData& data) {
-  page.heading(2, "What was run");
+  page.heading(2, "What was run", "folders, seeds, versions, whole recipes, and the command that repeats each");
+  for (const auto& column : data.columns) page.paragraph(strong(column.title()) + plain(": " + column_words(column)));
   Table table = column_table(data.columns, "");
   add_row(table, data.columns, "folder", [](const RunRecord& run) { return run.path; });
   add_row(table, data.columns, "recipe", [](const RunRecord& run) { return run.recipe.name; });
@@ -302,7 +330,7 @@ void add_video_of_run(Page& page, const RunRecord& run, int64_t most_bytes) {
 
 void add_videos(Page& page, const ReportData& data) {
   if (std::ranges::none_of(data.runs, &RunRecord::of_agent)) return;
-  page.heading(2, "Video");
+  page.heading(2, "Video", "frames of an episode");
   const auto videos = std::ranges::count_if(data.shown, [](const RunRecord& run) { return run.video.has_value(); });
   if (videos > 0) {
     page.paragraph(plain("Frames of an episode, evenly apart in time: below each its control step, and the reward added up until then."));

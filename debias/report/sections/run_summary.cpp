@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "debias/report/run_column.h"
+#include "debias/report/sections/first_screen.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/sections/run_report.h"
 #include "debias/report/sections/verdict.h"
@@ -81,19 +82,45 @@ Json number_json(double value) { return std::isfinite(value) ? Json(value) : Jso
 // A line of its own, to be copied.
 std::string step_text(const NextStep& step) { return step.command.empty() ? "" : "  " + tame(step_words(step)) + "\n"; }
 
-// "infonce: the shortcut is still used. On test, ...", a paragraph each.
-std::string verdict_text(const ReportData& data) {
-  std::string out;
-  for (size_t i = 0; i < data.columns.size(); ++i) {
-    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
-    out += tame(fmt::format("{}: {}. {}", data.columns[i].title(), verdict.head, verdict.words)) + "\n" + step_text(verdict.next);
+std::string sentences(const std::string& head, const std::string& words) {
+  return tame(words.empty() ? head + "." : head + ". " + words) + "\n";
+}
+
+// What holds for all verdicts, once.
+std::string caveats(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
+  std::string all;
+  for (const auto& column : data.columns) {
+    if (!column.shown().finished()) all += fmt::format("{}: {}. ", column.title(), progress_text(column.shown()));
   }
+  all += interval_note(data);
+  if (const std::string note = verdict_note(data, comparisons); !note.empty()) all += (all.empty() ? "" : " ") + note;
+  return all.empty() ? "" : tame(all) + "\n";
+}
+
+// "infonce: the shortcut is still used. Conflicting images 20 %, ...", two sentences each; with `whole`, all that is known of each.
+std::string verdict_text(const ReportData& data, bool whole) {
+  constexpr size_t kMostVerdictLines = 10;  // of runs and comparisons: with verdict, caveats, next command and page there are 15 at most
   const auto comparisons = comparison_verdicts(data.columns, data.rows);
-  for (const auto& comparison : comparisons) {
-    out += tame(fmt::format("{}. {}", comparison.head, comparison.words)) + "\n" + step_text(comparison.next);
+  const FirstScreen screen = first_screen(data, comparisons);
+  std::vector<std::string> lines;
+  const bool is_alone = data.columns.size() == 1 && !screen.verdict.empty() && !whole;  // the verdict of all is its own
+  for (size_t i = 0; data.has_images && !is_alone && i < data.columns.size(); ++i) {
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    const std::string head = fmt::format("{}: {}", data.columns[i].title(), verdict.head);
+    lines.push_back(whole ? sentences(head, verdict.words + " " + verdict.details) + step_text(verdict.next)
+                          : sentences(head, verdict.words));
   }
-  if (const std::string note = verdict_note(data, comparisons); !note.empty()) out += note + "\n";
-  return out;
+  for (const auto& comparison : comparisons) {
+    if (!whole && screen.corrected == comparison.best && screen.plain == comparison.other) continue;  // likewise
+    lines.push_back(whole ? sentences(comparison.head, comparison.words + " " + comparison.details) + step_text(comparison.next)
+                          : sentences(comparison.head, comparison.words));
+  }
+  std::string out = screen.verdict.empty() ? "" : tame(screen.verdict) + "\n";
+  const size_t shown = whole || lines.size() <= kMostVerdictLines ? lines.size() : kMostVerdictLines - 1;
+  for (size_t i = 0; i < shown; ++i) out += lines[i];
+  if (shown < lines.size()) out += fmt::format("{} more: debias report -v\n", lines.size() - shown);
+  out += caveats(data, comparisons);
+  return whole ? out : out + step_text(screen.next);
 }
 
 std::string runs_text(const ReportData& data) {
@@ -190,7 +217,11 @@ void add_step(const NextStep& step, Json& json) {
 }
 
 Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
-  Json json = {{"runs", column.title()}, {"finding", finding_name(verdict.finding)}, {"head", verdict.head}, {"words", verdict.words}};
+  Json json = {{"runs", column.title()},
+               {"finding", finding_name(verdict.finding)},
+               {"head", verdict.head},
+               {"words", verdict.words},
+               {"details", verdict.details}};
   add_difference(verdict.difference, json);
   json["worst_group"] = nullptr;
   if (verdict.worst) {
@@ -205,7 +236,10 @@ Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
 }
 
 Json comparison_json(const ComparisonVerdict& comparison) {
-  Json json = {{"result", comparison_name(comparison.comparison)}, {"head", comparison.head}, {"words", comparison.words}};
+  Json json = {{"result", comparison_name(comparison.comparison)},
+               {"head", comparison.head},
+               {"words", comparison.words},
+               {"details", comparison.details}};
   add_difference(comparison.difference, json);
   json["p"] = number_json(comparison.p);
   json["p_holm"] = number_json(comparison.p_holm);
@@ -214,26 +248,48 @@ Json comparison_json(const ComparisonVerdict& comparison) {
   return json;
 }
 
+Json figure_json(const FirstScreen& screen) {
+  const auto number = [](const KeyNumber* found) {
+    if (found == nullptr) return Json(nullptr);
+    const bool has_interval = found->kind != IntervalKind::kNone;
+    return Json{{"value", number_json(found->value)},
+                {"low", has_interval ? number_json(found->interval.first) : Json(nullptr)},
+                {"high", has_interval ? number_json(found->interval.second) : Json(nullptr)}};
+  };
+  Json json = {{"title", screen.measure}, {"chance", number_json(screen.chance)}, {"rows", Json::array()}};
+  for (size_t i = 0; i < screen.rows.size(); ++i) {
+    const FigureRow& row = screen.rows[i];
+    Json& added = json["rows"].emplace_back(Json{{"runs", row.label}, {"best", screen.best == i}});
+    if (row.aligned == nullptr) {
+      added["value"] = number(row.conflicting);
+    } else {
+      added["conflicting"] = number(row.conflicting);
+      added["aligned"] = number(row.aligned);
+    }
+  }
+  return json;
+}
+
 Json verdict_json(const ReportData& data) {
-  Json json = {{"shortcut", Json::array()}, {"comparisons", Json::array()}};
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  const FirstScreen screen = first_screen(data, comparisons);
+  Json json = {{"title", screen.title}, {"words", screen.verdict}, {"shortcut", Json::array()}, {"comparisons", Json::array()}};
   for (size_t i = 0; i < data.columns.size(); ++i)
     json["shortcut"].push_back(shortcut_json(data.columns[i], shortcut_verdict(data.columns, i, data.rows)));
-  const auto comparisons = comparison_verdicts(data.columns, data.rows);
   for (const auto& comparison : comparisons) json["comparisons"].push_back(comparison_json(comparison));
+  json["figure"] = figure_json(screen);
   json["note"] = verdict_note(data, comparisons);
+  add_step(screen.next, json);
   return json;
 }
 
 }  // namespace
 
-std::string run_verdict_text(const std::vector<RunRecord>& runs) {
+std::string run_report_text(const std::vector<RunRecord>& runs, bool whole) {
   const ReportData data(runs);
-  return data.has_images ? verdict_text(data) : "";
-}
-
-std::string run_report_text(const std::vector<RunRecord>& runs) {
-  const ReportData data(runs);
-  std::string out = (data.has_images ? verdict_text(data) + "\n" : "") + runs_text(data);
+  const std::string verdict = verdict_text(data, whole);
+  if (!whole) return data.rows.empty() ? verdict + runs_text(data) + "no epoch is finished and nothing was evaluated yet\n" : verdict;
+  const std::string out = (verdict.empty() ? "" : verdict + "\n") + runs_text(data);
   if (data.rows.empty()) return out + "no epoch is finished and nothing was evaluated yet\n";
   return out + "\n" + numbers_text(data) + missing_text(data);
 }

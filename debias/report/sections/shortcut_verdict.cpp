@@ -98,32 +98,17 @@ std::string gap_sign_words(const GeneralisationGap& gap) {
                       : ", so it is not overfitting: a sign of a shortcut that training images share and test images lack.");
 }
 
-namespace {
+std::vector<double> Gap::by_seed() const {
+  std::vector<double> values;
+  for (size_t i = 0; i < aligned->by_seed.size(); ++i) values.push_back(aligned->by_seed[i] - conflicting->by_seed[i]);
+  return values;
+}
 
-struct PointRange {
-  double low = NAN, high = NAN;
-  bool known() const { return !std::isnan(low) && !std::isnan(high); }
-};
-
-// The two accuracies of a column, by one source's predictions.
-struct Gap {
-  std::string split, source;
-  const KeyNumber *aligned = nullptr, *conflicting = nullptr;
-
-  double mean() const { return aligned->value - conflicting->value; }
-  std::vector<double> by_seed() const {
-    std::vector<double> values;
-    for (size_t i = 0; i < aligned->by_seed.size(); ++i) values.push_back(aligned->by_seed[i] - conflicting->by_seed[i]);
-    return values;
-  }
-};
-
-// Test before valid, a classifier's predictions before a probe's and kNN's.
-std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column) {
+std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column, const std::string& data) {
   for (const char* split : {"test", "valid"}) {
     for (const std::string& source : sources_in_order()) {
-      const NumberRow* aligned = find_row(rows, "", fmt::format("{}.aligned_acc", split), source);
-      const NumberRow* conflicting = find_row(rows, "", fmt::format("{}.conflicting_acc", split), source);
+      const NumberRow* aligned = find_row(rows, data, fmt::format("{}.aligned_acc", split), source);
+      const NumberRow* conflicting = find_row(rows, data, fmt::format("{}.conflicting_acc", split), source);
       if (aligned == nullptr || conflicting == nullptr) continue;
       const auto &a = aligned->by_column[column], &c = conflicting->by_column[column];
       if (a && c && !std::isnan(a->value) && !std::isnan(c->value)) return Gap{split, source, &*a, &*c};
@@ -131,6 +116,38 @@ std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column) {
   }
   return std::nullopt;
 }
+
+namespace {
+
+// With the decimals of the interval's half width, without zeros behind the point.
+std::string points_text(double value, double low, double high, bool with_sign) {
+  const double half = (high - low) / 2;
+  const int decimals = std::isnan(half) || half >= 0.005 ? 0 : half >= 0.0005 || half <= 0 ? 1 : 2;
+  const double unit = std::pow(10, decimals), rounded = std::round(100 * value * unit) / unit + 0.0;
+  std::string text = with_sign ? fmt::format("{:+.{}f}", rounded, decimals) : fmt::format("{:.{}f}", rounded, decimals);
+  if (decimals > 0) text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string Rounding::share(double value) const { return points_text(value, low, high, false); }
+std::string Rounding::change(double value) const { return points_text(value, low, high, true); }
+std::string Rounding::interval() const {
+  return std::isnan(low) || std::isnan(high) ? "" : fmt::format("{} to {}", share(low), share(high));
+}
+
+Rounding rounding_of(const KeyNumber& number) {
+  return number.kind == IntervalKind::kNone ? Rounding{} : Rounding{number.interval.first, number.interval.second};
+}
+
+namespace {
+
+struct PointRange {
+  double low = NAN, high = NAN;
+  bool known() const { return !std::isnan(low) && !std::isnan(high); }
+};
 
 bool was_evaluated(const std::vector<NumberRow>& rows, size_t column) {
   return std::ranges::any_of(rows, [&](const NumberRow& row) {
@@ -144,16 +161,8 @@ const EvaluationRecord* groups_record(const RunRecord& run, const std::string& s
   return record != nullptr && record->groups.contains(split) ? record : nullptr;
 }
 
-PointRange image_range(const RunRecord& run, const Gap& gap) {
-  const EvaluationRecord* record = groups_record(run, gap.split);
-  const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
-  if (!counts || counts->aligned == 0 || counts->conflicting == 0) return {};
-  const auto [low, high] = difference_interval({gap.aligned->value, static_cast<double>(counts->aligned)},
-                                               {gap.conflicting->value, static_cast<double>(counts->conflicting)});
-  return {low, high};
-}
+}  // namespace
 
-// Accuracy of always naming the most frequent class of the conflicting images; NaN if unknown.
 double chance_level(const RunRecord& run, const std::string& split) {
   const EvaluationRecord* record = groups_record(run, split);
   if (record == nullptr) return run.classes.empty() ? NAN : 1 / static_cast<double>(run.classes.size());
@@ -170,12 +179,23 @@ double chance_level(const RunRecord& run, const std::string& split) {
   return all == 0 ? NAN : static_cast<double>(most) / static_cast<double>(all);
 }
 
+namespace {
+
+PointRange image_range(const RunRecord& run, const Gap& gap) {
+  const EvaluationRecord* record = groups_record(run, gap.split);
+  const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
+  if (!counts || counts->aligned == 0 || counts->conflicting == 0) return {};
+  const auto [low, high] = difference_interval({gap.aligned->value, static_cast<double>(counts->aligned)},
+                                               {gap.conflicting->value, static_cast<double>(counts->conflicting)});
+  return {low, high};
+}
+
 std::string percent(double value) { return percent_text(value); }
 std::string in_points(double value) { return fmt::format("{:.1f}", 100 * value); }
 
 // Each interval with what it covers.
-std::string covered_words(const RunColumn& column, const PointRange& seeds, const PointRange& images) {
-  std::string words;
+std::string covered_words(const RunColumn& column, const Gap& gap, const PointRange& seeds, const PointRange& images) {
+  std::string words = fmt::format("{} difference of {} points", size_adjective(gap.mean()), in_points(gap.mean()));
   if (seeds.known()) {
     words += fmt::format(", 95 % interval {} to {} over {} seeds (further trainings)", in_points(seeds.low), in_points(seeds.high),
                          column.runs.size());
@@ -184,15 +204,17 @@ std::string covered_words(const RunColumn& column, const PointRange& seeds, cons
     words += fmt::format(", {}{} to {} over the evaluated images (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
                          in_points(images.low), in_points(images.high), column.has_seeds() ? "networks" : "network");
   }
-  return words;
+  words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return words + ".";
 }
 
-std::string gap_words(const RunColumn& column, const Gap& gap, const PointRange& seeds, const PointRange& images) {
-  const std::string who = gap.source.empty() ? "" : fmt::format(" ({})", source_title(gap.source));
-  return fmt::format(
-      "On {}, {} of the bias-aligned and {} of the bias-conflicting images are classified correctly{}{}: a {} difference of {} points{}.",
-      gap.split, percent(gap.aligned->value), percent(gap.conflicting->value), column.has_seeds() ? ", in the mean over the seeds" : "",
-      who, size_adjective(gap.mean()), in_points(gap.mean()), covered_words(column, seeds, images));
+// "Conflicting images 17 %, aligned ones 100 % right: 83 points apart (80 to 85)."
+std::string gap_words(const Gap& gap, const PointRange& range) {
+  const Rounding rounding{range.low, range.high};
+  const std::string interval = rounding.interval();
+  return fmt::format("Conflicting images {} %, aligned ones {} % right: {} points apart{}.",
+                     rounding_of(*gap.conflicting).share(gap.conflicting->value), rounding_of(*gap.aligned).share(gap.aligned->value),
+                     rounding.share(gap.mean()), interval.empty() ? "" : " (" + interval + ")");
 }
 
 bool has_converged(const RunColumn& column) {
@@ -225,16 +247,16 @@ struct GapEvaluation {
   std::string head, why;
 };
 
-constexpr const char* kCannotTellHead = "use of the shortcut is inconclusive";
-
 int sign_of(const PointRange& range) { return range.low > 0 ? 1 : range.high < 0 ? -1 : 0; }
 
-// Verdict on the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds.
+// Verdict on the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds. Where it cannot be
+// told whether the shortcut is used, the head says why, or how much of it there may be.
 GapEvaluation evaluate_gap(double mean, const PointRange& range, const PointRange& images, double conflicting, double conflicting_low,
                            double chance) {
-  if (!range.known()) return {Finding::kCannotTell, kCannotTellHead, " No interval is known for it."};
+  if (!range.known()) return {Finding::kCannotTell, "use of the shortcut has no interval yet", " No interval is known for it."};
   if (images.known() && sign_of(images) != sign_of(range)) {
-    return {Finding::kCannotTell, kCannotTellHead, " Seeds and images disagree: one interval excludes 0, the other does not."};
+    return {Finding::kCannotTell, "seeds and images disagree on the shortcut",
+            " Seeds and images disagree: one interval excludes 0, the other does not."};
   }
   if (range.low > 0) {
     return {range.high > kSlight ? Finding::kUsed : Finding::kUsedLittle, fmt::format("the shortcut is still used {}", size_adverb(mean)),
@@ -244,27 +266,30 @@ GapEvaluation evaluate_gap(double mean, const PointRange& range, const PointRang
     return {Finding::kOverCorrected, fmt::format("{} over-correction", size_adjective(mean)),
             " Bias-conflicting images are recognised more often than bias-aligned ones: the correction goes beyond its aim."};
   }
-  if (range.high > kSlight || (images.known() && images.high > kSlight)) {
-    return {Finding::kCannotTell, kCannotTellHead,
+  const double most = std::fmax(range.high, images.high);  // not NaN where one is known
+  if (most > kSlight) {
+    return {Finding::kCannotTell, fmt::format("up to {:.0f} points of the shortcut may be left", std::ceil(100 * most)),
             " The interval contains both no difference and one that matters; evaluate more images or train more seeds."};
   }
   if (!std::isnan(chance) && (std::isnan(conflicting_low) ? conflicting : conflicting_low) <= chance) {
     return {
-        Finding::kCannotTell, kCannotTellHead,
+        Finding::kCannotTell, "too little was learned to show a shortcut",
         fmt::format(" Bias-conflicting images are not classified better than by chance ({}): too little was learned.", percent(chance))};
   }
   return {Finding::kNotUsed, "no sign that the shortcut is used", ""};
 }
 
 ShortcutVerdict not_tested(const RunRecord& run) {
-  ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was evaluated on images that training had not seen.", {}};
+  ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was evaluated on images that training had not seen.", {}, {}};
   if (run.recipe.data_of("test").name.empty() && run.recipe.data_of("valid").name.empty()) {
-    verdict.words += " The recipe names none: data.test.";
+    verdict.details = "The recipe names none: data.test.";
     return verdict;
   }
   verdict.next = evaluate_protocols(run, run.has_bias_values() ? "knn,groups,geometry" : "knn", "a first test");
   return verdict;
 }
+
+std::string trimmed(const std::string& words) { return words.starts_with(' ') ? words.substr(1) : words; }
 
 ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
   const RunRecord& run = columns[place].shown();
@@ -273,17 +298,21 @@ ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::ve
             "no bias information",
             fmt::format("{}: there are no classes and no bias labels to evaluate it by.",
                         run.of_agent() ? "An agent learns from rewards" : "This run learns from sentences"),
+            {},
             {}};
   }
   if (!was_evaluated(rows, place)) return not_tested(run);
-  ShortcutVerdict verdict{Finding::kNoBias, "no bias information",
+  ShortcutVerdict verdict{Finding::kNoBias,
+                          "no bias information",
                           "There are no bias labels, or none is known to belong to a class, so use of a shortcut cannot be evaluated.",
+                          {},
                           run.has_bias_values() ? evaluate_protocols(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
-  verdict.words += probe_words(columns, rows, place);
+  verdict.details = probe_words(columns, rows, place);
   verdict.sign = generalisation_gap(columns[place]);
-  if (verdict.sign) verdict.words += gap_sign_words(*verdict.sign);
+  if (verdict.sign) verdict.details += gap_sign_words(*verdict.sign);
   if (verdict.sign && !verdict.sign->is_overfitting()) verdict.head += ", but a sign of a shortcut";
-  if (!run.has_bias_values()) verdict.words += unknown_bias_words();
+  if (!run.has_bias_values()) verdict.details += unknown_bias_words();
+  verdict.details = trimmed(verdict.details);
   return verdict;
 }
 
@@ -315,17 +344,16 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
   const PointRange images = image_range(run, *gap), range = seeds.known() ? seeds : images;
   const GapEvaluation found = evaluate_gap(gap->mean(), range, seeds.known() ? images : PointRange{}, gap->conflicting->value,
                                            conflicting_low(run, *gap), chance_level(run, gap->split));
-  ShortcutVerdict verdict{found.finding, found.head, gap_words(column, *gap, seeds, images) + found.why,
+  ShortcutVerdict verdict{found.finding, found.head, gap_words(*gap, range), covered_words(column, *gap, seeds, images) + found.why,
                           step_after(column, found.finding, range.known())};
   verdict.difference = {gap->mean(), range.low, range.high,
                         seeds.known()    ? Coverage::kSeeds
                         : images.known() ? Coverage::kImages
                                          : Coverage::kNone};
-  if (!seeds.known()) verdict.words += " This is one training run: the interval does not cover other seeds.";
-  if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.words += shortcut_words(*groups);
+  if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.details += shortcut_words(*groups);
   verdict.worst = worst_group(column, gap->split);
-  if (verdict.worst) verdict.words += worst_group_words(*verdict.worst);
-  verdict.words += probe_words(columns, rows, place);
+  if (verdict.worst) verdict.details += worst_group_words(*verdict.worst);
+  verdict.details += probe_words(columns, rows, place);
   return verdict;
 }
 

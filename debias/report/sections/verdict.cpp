@@ -108,29 +108,41 @@ Html step_html(const NextStep& step) {
   return plain(" " + step_head(step)) + code(step.command) + plain(step_time(step) + ".");
 }
 
-Html finding_item(const RunColumn& column, const ShortcutVerdict& verdict, bool named) {
-  std::string head = named ? fmt::format("{}: {}.", column.title(), verdict.head) : verdict.head + ".";
-  if (!named && !head.empty()) head[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(head[0])));
-  Html item = strong(head) + plain(" " + verdict.words);
-  return element("li", finding_name(verdict.finding), item + step_html(verdict.next));
+Html item(const char* css_class, const std::string& head, const std::string& words, const std::string& details, const NextStep& next) {
+  return element("li", css_class, strong(head + ".") + plain(" " + words + (details.empty() ? "" : " " + details)) + step_html(next));
 }
 
 }  // namespace
 
-void add_verdict(Page& page, const ReportData& data) {
-  page.heading(2, "Verdict");
-  if (const auto sets = evaluated_sets(data.shown, "groups"); !sets.empty()) {
-    page.figures(group_figures(data.columns, data.rows, sets.front()));
+std::string interval_note(const ReportData& data) {
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    const auto gap = gap_of(data.rows, i);
+    if (!gap) continue;
+    const RunColumn& column = data.columns[i];
+    const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });
+    const bool any_seeds = std::ranges::any_of(data.columns, &RunColumn::has_seeds);
+    const std::string of_seeds = "training again with other seeds", of_images = "other images and the same network, not other seeds";
+    return fmt::format("{}{} images. 95 % intervals cover {}.",
+                       gap->source.empty() ? "" : fmt::format("Predictions by {} on ", source_title(gap->source)), gap->split,
+                       column.shown().is_fixed()  ? "other images"
+                       : any_seeds && !any_single ? of_seeds
+                       : any_seeds                ? of_seeds + fmt::format(", of single runs {}", of_images)
+                                                  : of_images);
   }
+  return "";
+}
+
+void add_verdict(Page& page, const ReportData& data) {
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  page.heading(2, "Verdict", "of each run and comparison: precise numbers, worst group, what to do next");
   Html list;
   for (size_t i = 0; i < data.columns.size(); ++i) {
-    list += finding_item(data.columns[i], shortcut_verdict(data.columns, i, data.rows), data.columns.size() > 1);
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    list += item(finding_name(verdict.finding), fmt::format("{}: {}", data.columns[i].title(), verdict.head), verdict.words,
+                 verdict.details, verdict.next);
   }
-  const auto comparisons = comparison_verdicts(data.columns, data.rows);
-  for (const auto& comparison : comparisons) {
-    list += element("li", comparison_name(comparison.comparison),
-                    strong(comparison.head + ".") + plain(" " + comparison.words) + step_html(comparison.next));
-  }
+  for (const auto& comparison : comparisons)
+    list += item(comparison_name(comparison.comparison), comparison.head, comparison.words, comparison.details, comparison.next);
   page.add(element("ul", "verdict", list));
   if (const std::string note = verdict_note(data, comparisons); !note.empty()) page.paragraph(plain(note), "note");
 }

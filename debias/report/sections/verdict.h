@@ -42,6 +42,33 @@ NextStep give_bias_values(const RunRecord& run);
 // Both after another; empty where either is.
 NextStep both_steps(const NextStep& first, const NextStep& second);
 
+// Numbers of a verdict, in percent or points with as many decimals as their interval supports: none where it is a point wide or more, one
+// where it is a tenth.
+struct Rounding {
+  double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();  // the interval
+
+  std::string share(double value) const;   // "34" of 0.3412
+  std::string change(double value) const;  // "+34", "-9"
+  std::string interval() const;            // "39 to 48"; "" where there is none
+};
+Rounding rounding_of(const KeyNumber& number);
+
+// The two accuracies of a run, by one source's predictions.
+struct Gap {
+  std::string split, source;
+  const KeyNumber *aligned = nullptr, *conflicting = nullptr;
+
+  double mean() const { return aligned->value - conflicting->value; }
+  std::vector<double> by_seed() const;
+};
+inline constexpr const char* kBefore = "before";  // the data of what debias fix has evaluated without its correction
+
+// Test before valid, a classifier's predictions before a probe's and kNN's. `data` as of NumberRow.
+std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column, const std::string& data = "");
+
+// Accuracy of always naming the most frequent class of the conflicting images; NaN if unknown.
+double chance_level(const RunRecord& run, const std::string& split);
+
 // Facts on a run's shortcut from its files: which bias label is aligned with which class, the worst group, and signs of a shortcut if no
 // bias label is known.
 
@@ -90,7 +117,8 @@ struct Difference {
 struct ShortcutVerdict {
   Finding finding = Finding::kNoTest;
   std::string head;            // "the shortcut is still used very strongly"
-  std::string words;           // one or more whole sentences: the numbers
+  std::string words;           // one sentence: the numbers
+  std::string details = {};    // whole sentences: what the interval covers, the shortcut, the worst group, the probe
   NextStep next;               // what would say more
   Difference difference = {};  // G
   std::optional<WorstGroup> worst = {};
@@ -108,17 +136,23 @@ enum class Comparison {
 
 struct ComparisonVerdict {
   Comparison comparison = Comparison::kNotComparable;
-  std::string head, words;
+  std::string head, words;   // one sentence
+  std::string details = {};  // whole sentences: other tests, the adjustment
   Difference difference = {};
   double p = std::numeric_limits<double>::quiet_NaN(), p_holm = std::numeric_limits<double>::quiet_NaN();
   size_t tests = 0;  // that p is adjusted for
   NextStep next = {};
+  std::optional<size_t> best = {}, other = {};  // columns; `other` is `best` itself where it was compared with its features as they were
+  std::string measure = {};                     // "conflicting_acc"
+  std::optional<double> aligned = {};           // the difference of the accuracies on aligned images
+
+  bool is_better() const { return comparison == Comparison::kBetter || comparison == Comparison::kBetterOnImages; }
 };
 // Compares the column with the highest accuracy (of conflicting images if all have it) with each other one; empty for a single column.
 // If no accuracy is known for all, the largest group that has one in common is compared so, then those that are left.
 //
 // The best of k is chosen by the numbers that it is tested on. So each p-value is adjusted (Holm) for all k (k - 1) / 2 comparisons of the
-// group, and "better" requires an adjusted one below 5 %.
+// group, and "better" requires an adjusted one below 5 %. Features that debias fix corrected are compared with those before, too.
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
 
 // "used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test"
@@ -130,5 +164,8 @@ const char* coverage_name(Coverage coverage);        // "", "images", "images_pa
 
 // Whole sentences on the number of comparisons and on seeds that share one draw of the data; "" where there is nothing to say.
 std::string verdict_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons);
+
+// What holds for every number of the verdicts: "Predictions of the classifier on test images. Intervals: 95 % over 3 seeds ...".
+std::string interval_note(const ReportData& data);
 
 }  // namespace debias
