@@ -45,7 +45,8 @@ class Videos : public AgentRuns {
   // Of the video that was played last.
   Image first_still() const {
     const std::string still = file_text(path("run") + "/evaluation/film/01.png");
-    return decode_png({reinterpret_cast<const uint8_t*>(still.data()), still.size()}, "01.png");
+    DeepSamples none{SampleScale()};
+    return decode_png({reinterpret_cast<const uint8_t*>(still.data()), still.size()}, "01.png", none);
   }
 
   // Files that are named as a video, or lie beside it while it is made.
