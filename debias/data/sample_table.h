@@ -32,6 +32,7 @@ struct DatasetInfo {
   std::vector<std::string> class_names;  // empty when unlabelled
   std::vector<std::string> bias_names;   // empty when there is no bias attribute
   std::vector<std::string> group_names;  // empty when nothing says which samples belong together
+  std::string groups_from = "none";      // "column patient"; of that table
   int channels = 3;                      // of images, as the next three; 0 where samples are none
   int height = 0, width = 0;             // 0 when images differ
   int64_t words = 0;                     // of the vocabulary, where samples are sentences

@@ -1,11 +1,31 @@
 #include "debias/features/table_dataset.h"
 
+#include <cmath>
+#include <map>
 #include <utility>
 
 #include "debias/core/error.h"
 
 namespace debias {
 namespace {
+
+// "p7", or "p7,burst 2" of several columns; empty where one is unknown.
+std::string group_name(const TableRows& rows, size_t row) {
+  std::string name;
+  for (const size_t place : rows.groups) {
+    const TableColumn& column = rows.columns[place];
+    if (column.numeric ? std::isnan(column.numbers[row]) : column.values[row] == kUnknown) return "";
+    if (place != rows.groups.front()) name += ',';
+    name += column.numeric ? fmt::format("{}", column.numbers[row]) : column.names[static_cast<size_t>(column.values[row])];
+  }
+  return name;
+}
+
+std::string groups_from(const TableRows& rows) {
+  std::string titles;
+  for (const size_t place : rows.groups) titles += (titles.empty() ? "column " : ",") + rows.columns[place].name;
+  return titles;
+}
 
 class TableDataset : public Dataset {
  public:
@@ -15,10 +35,18 @@ class TableDataset : public Dataset {
     info_.split = split;
     info_.class_names = rows.classes;
     if (bias != nullptr) info_.bias_names = bias->names;
+    if (!rows.groups.empty()) info_.groups_from = groups_from(rows);
+    std::map<std::string, int64_t> numbers;
     for (const int64_t place : places_) {
       const auto i = static_cast<size_t>(place);
       labels_.push_back(rows.labels[i]);
       biases_.push_back(bias == nullptr ? kUnknown : bias->values[i]);
+      groups_.push_back(kUnknown);
+      if (const std::string group = rows.groups.empty() ? "" : group_name(rows, i); !group.empty()) {
+        const auto [number, is_new] = numbers.try_emplace(group, std::ssize(numbers));
+        if (is_new) info_.group_names.push_back(group);
+        groups_.back() = number->second;
+      }
       names_.push_back(rows.names.empty() ? fmt::format("row {}", place) : rows.names[i]);
     }
   }
@@ -30,6 +58,7 @@ class TableDataset : public Dataset {
   int64_t id(int64_t index) const override { return at(places_, index); }
   int64_t label(int64_t index) const override { return at(labels_, index); }
   int64_t bias(int64_t index) const override { return at(biases_, index); }
+  int64_t group(int64_t index) const override { return at(groups_, index); }
   std::string source(int64_t index) const override {
     require_index(*this, index);
     return names_[static_cast<size_t>(index)];
@@ -42,7 +71,7 @@ class TableDataset : public Dataset {
   }
 
   DatasetInfo info_;
-  std::vector<int64_t> places_, labels_, biases_;
+  std::vector<int64_t> places_, labels_, biases_, groups_;
   std::vector<std::string> names_;
 };
 

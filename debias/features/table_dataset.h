@@ -12,7 +12,7 @@
 
 namespace debias {
 
-// The rows `places`, in that order; ids are row indices of the table. A null `bias` means no bias labels. get() throws a data error,
+// The rows `places`, in that order, with the groups that the table's columns name; ids are row indices of the table. A null `bias` means no bias labels. get() throws a data error,
 // because there are no images.
 std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
                                              const std::string& split);

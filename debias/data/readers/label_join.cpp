@@ -347,6 +347,7 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
   lay(labels.label, &LabelRow::label, &ImageFile::label, info.class_names);
   lay(labels.bias, &LabelRow::bias, &ImageFile::bias, info.bias_names);
   lay(labels.group, &LabelRow::group, &ImageFile::group, info.group_names);
+  if (!info.group_names.empty()) info.groups_from = "column " + without_control_characters(labels.group.title);
   report_columns(places, labels, rows, files, info);
 }
 
