@@ -27,6 +27,7 @@
 #include "debias/sweep/sweep_record.h"
 #include "debias/train/loop/trainer.h"
 #include "debias/train/methods/image_batches.h"
+#include "debias/train/methods/term.h"
 
 namespace debias {
 namespace {
@@ -119,8 +120,12 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
   }
   const TrainResult result = train(setup.input);
   if (!leads) return 0;
-  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
-                nlohmann::ordered_json::object());
+  const GroupNotes groups = notes_on_groups(setup.input.recipe, *setup.input.dataset);
+  nlohmann::ordered_json of_data = {{setup.input.dataset->what(), setup.input.dataset->size()}};
+  of_data["groups"] = groups.groups > 0 ? groups.groups : setup.input.dataset->size();
+  of_data["groups_from"] = setup.input.dataset->info().groups_from;
+  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics, groups.notes}, arguments.json,
+                of_data);
   if (result.failed_evaluations.empty()) return 0;
   const auto& [epoch, reason] = result.failed_evaluations.front();
   const size_t more = result.failed_evaluations.size() - 1;

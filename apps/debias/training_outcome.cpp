@@ -17,6 +17,7 @@ nlohmann::ordered_json outcome_json(const TrainingOutcome& outcome, const nlohma
       {"folder", outcome.folder}, {"epochs", outcome.epochs}, {"already_finished", outcome.already_finished}, {"seconds", outcome.seconds}};
   out.update(more);
   for (const auto& [name, value] : outcome.metrics) out["metrics"][name] = value;
+  out["notes"] = outcome.notes;
   return out;
 }
 
@@ -33,6 +34,7 @@ void print_outcome(const TrainingOutcome& outcome, bool json, const nlohmann::or
   for (const auto& [name, value] : outcome.metrics) {
     fmt::print("  {:<24} {}\n", without_control_characters(name), metric_text(name, value));
   }
+  for (const auto& note : outcome.notes) print_lines(fmt::format("note: {}\n", without_control_characters(note)));
 }
 
 }  // namespace debias

@@ -16,6 +16,7 @@ struct TrainingOutcome {
   bool already_finished = false;  // a resumed run that had nothing left to do
   double seconds = 0;
   std::vector<std::pair<std::string, double>> metrics;  // of the last epoch
+  std::vector<std::string> notes = {};
 };
 
 // On standard output; with `json` as one object, which has `more` as well.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "debias/loader/batch_source.h"
 #include "debias/train/loop/run_parts.h"
@@ -15,7 +16,8 @@
 namespace debias {
 
 struct MethodWithBatch {
-  explicit MethodWithBatch(const Config& root) : input(input_for(root)), parts(make_run_parts(input.recipe, input.dataset)) {
+  explicit MethodWithBatch(const Config& root) : MethodWithBatch(input_for(root)) {}
+  explicit MethodWithBatch(TrainInput given) : input(std::move(given)), parts(make_run_parts(input.recipe, input.dataset)) {
     parts.model.train(true);
     parts.source->start(0);
     batch = *parts.source->next();

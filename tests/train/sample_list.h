@@ -29,15 +29,24 @@ class SampleList : public SampleTable {
   int64_t label(int64_t index) const override { return keys_[index][0]; }
   int64_t bias(int64_t index) const override { return keys_[index][1]; }
   int64_t id(int64_t index) const override { return first_id_ + index; }
+  int64_t group(int64_t index) const override { return groups_.empty() ? kUnknown : groups_[index]; }
   std::string source(int64_t index) const override { return fmt::format("row {}", index); }
 
   void number_from(int64_t id) { first_id_ = id; }
+  void take_groups(std::vector<int64_t> groups) {
+    groups_ = std::move(groups);
+    for (const int64_t group : groups_) {
+      while (std::ssize(info_.group_names) <= group) info_.group_names.push_back(fmt::format("p{}", info_.group_names.size()));
+    }
+    info_.groups_from = "column patient";
+  }
   void lose_classes() { info_.class_names.clear(); }
   void lose_biases() { info_.bias_names.clear(); }
 
  private:
   DatasetInfo info_;
   std::vector<std::array<int64_t, 2>> keys_;
+  std::vector<int64_t> groups_;
   int64_t first_id_ = 0;
 };
 

@@ -74,6 +74,8 @@ void EncoderTraining::announce() const {
     const JoinedLinks links = joined_links(parts_.linked);
     links.is_large ? log.warn(links.text) : log.note(links.text);
   }
+  const GroupNotes groups = notes_on_groups(recipe_, *input_.dataset);
+  for (const auto& line : groups.notes) groups.has_cautions ? log.warn(line) : log.info(line);
   for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log.warn(line);
   for (const auto& line : parts_.source->notes()) log.warn(line);
   const std::string device = device_line(parts_.device);

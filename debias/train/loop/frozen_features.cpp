@@ -40,7 +40,8 @@ at::Tensor features_of_images(const SampleTable& samples, Loader& images, Encode
 
 bool has_fixed_features(const Recipe& recipe, const SampleTable& samples, const Encoder& encoder, const Ranks& ranks) {
   if (!method_of(recipe).trains_on_features || !encoder.is_frozen() || !ranks.is_alone() || samples.images() == nullptr) return false;
-  if (recipe.on_error != OnError::kStop || recipe.views.noise > 0 || recipe.must_link) return false;
+  if (recipe.on_error != OnError::kStop || recipe.views.noise > 0 || recipe.must_link || recipe.groups == GroupMates::kPositive)
+    return false;
   if (samples.size() > kMostFeatureBytes / static_cast<int64_t>(sizeof(float)) / encoder.feature_dim()) return false;
   return !recipe.view_steps.is_random();
 }

@@ -99,7 +99,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .ranks = &ranks,
                               .joins_norm = recipe.train.joins_norm(),
                               .loss_rows = recipe.train.loss_rows,
-                              .linked = parts.linked});
+                              .linked = joined_groups(parts.linked, left_out_mates(recipe, *dataset))});
   parts.source = method.batches(recipe, dataset, ranks);
   const bool host_reads = dataset->sentences() != nullptr;  // how many words each has decides what is launched
   if (copies_ahead(device) && parts.source->state().empty() && !host_reads) {
@@ -119,6 +119,8 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   data.set("on_error", write_value<OnError>(recipe.on_error));
   data.set("decode", write_value<Decode>(recipe.decode));
   if (recipe.must_link) data.set("must_link", config_of(with_digest(*recipe.must_link)));
+  if (!dataset.info().group_names.empty() || recipe.groups != GroupMates::kExclude)
+    data.set("groups", write_value<GroupMates>(recipe.groups));
   data.set("verify", write_value<Verify>(recipe.verify));
   root.set("data", std::move(data));
   if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));

@@ -65,8 +65,15 @@ ViewTarget::Type type_of(const Recipe& recipe) {
 }
 
 std::shared_ptr<const LinkedImages> views_of_groups(const Recipe& recipe, const SampleTable& samples) {
-  if (!recipe.must_link || recipe.must_link->relation != LinkRelation::kPositive) return nullptr;
-  return std::make_shared<const LinkedImages>(linked_groups(*recipe.must_link, samples));
+  std::vector<int64_t> groups;
+  if (recipe.must_link && recipe.must_link->relation == LinkRelation::kPositive) groups = linked_groups(*recipe.must_link, samples);
+  if (recipe.groups == GroupMates::kPositive) {
+    if (recipe.views.count < 2) throw usage_error("data: groups: positive needs a second view; set views.count: 2");
+    if (recipe.views.noise > 0)
+      throw usage_error("data: groups: positive and views: noise both choose the image of a second view; leave one out");
+    groups = joined_groups(groups, grouped_samples(samples));
+  }
+  return groups.empty() ? nullptr : std::make_shared<const LinkedImages>(std::move(groups));
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const Mode
   const int64_t repeats = term.on_logits_as_they_are() ? V : 1;  // every view is a row of its own there
   ObjectiveInput input;
   if (term.has_labels()) input.labels = on_device(batch.labels).repeat({repeats});
-  if (!parts_.linked.empty() && term.kind() == InputKind::kPairs) input.labels = on_device(at_indices(parts_.linked, batch.indices));
+  if (!parts_.linked.empty() && term.takes_links()) input.labels = on_device(at_indices(parts_.linked, batch.indices));
   if (term.has_bias()) input.bias = on_device(batch.biases).repeat({repeats});
   if (term.on_logits_as_they_are()) {
     input.z = logits;

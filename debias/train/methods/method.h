@@ -54,7 +54,7 @@ struct MethodParts {
   bool joins_norm = false;  // batch normalisation over the rows of all of them
   LossRows loss_rows = LossRows::kAll;
   Engine pair_engine = Engine::kAuto;  // of the terms over pairs
-  std::vector<int64_t> linked{};  // by index of a sample: its group of must_link, which terms over pairs take for its class; empty: none
+  std::vector<int64_t> linked{};       // by index of a sample: its group of must_link and data.groups (Term::takes_links); empty: none
 };
 
 class Method {

@@ -20,6 +20,8 @@
 namespace debias {
 namespace {
 
+constexpr int64_t kAboveIds = int64_t{1} << 40;
+
 // Of the whole run; batches are whole.
 int64_t steps_of(const Recipe& recipe, const SampleTable& dataset) {
   const int64_t visits = std::ssize(make_sampler(recipe, dataset)->epoch(recipe.seed, 0));
@@ -76,12 +78,12 @@ class Moco final : public Method {
       const at::Tensor others = directions == 2 ? batch.images().flip(0) : batch.images().slice(0, 1, 2);
       keys_ = unit_rows(of_all_ranks(projections_of_copy(others, step), batch));  // [B, directions, D]
     }
-    const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
+    const at::Tensor ids = on_device(keys_of_samples(batch)), labels = on_device(batch.labels);
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
       ObjectiveInput input = input_of(term, batch, output, logits);
       if (term.kind() != InputKind::kPairs) return term.objective()(input);
       std::vector<ObjectiveResult> found;
-      for (int64_t d = 0; d < directions; ++d) found.push_back(term.objective()(keyed(input, d, ids, labels)));
+      for (int64_t d = 0; d < directions; ++d) found.push_back(term.objective()(keyed(input, term, d, ids, labels)));
       return joined(found, 1.0 / static_cast<double>(directions));
     });
     count_false_negatives(ids, labels, directions, evaluated);
@@ -92,7 +94,7 @@ class Moco final : public Method {
   void after_update(const Batch& batch) override {
     copy_.follow(model(), momentum_at(options_, step_ - 1, steps_));
     if (queue_ == nullptr) return;
-    for (int64_t d = 0; d < keys_.size(1); ++d) queue_->add(keys_.select(1, d), on_device(batch.ids), on_device(batch.labels));
+    for (int64_t d = 0; d < keys_.size(1); ++d) queue_->add(keys_.select(1, d), on_device(keys_of_samples(batch)), on_device(batch.labels));
   }
 
  private:
@@ -107,7 +109,18 @@ class Moco final : public Method {
     return shuffled.in_order(projections);
   }
 
-  ObjectiveInput keyed(const ObjectiveInput& all, int64_t direction, const at::Tensor& ids, const at::Tensor& labels) const {
+  // The ids of the samples; of group mates one that no sample has, so that their keys are no negatives of each other.
+  std::vector<int64_t> keys_of_samples(const Batch& batch) const {
+    std::vector<int64_t> keys = batch.ids;
+    for (size_t i = 0; i < keys.size() && !parts().linked.empty(); ++i) {
+      const int64_t group = parts().linked[static_cast<size_t>(batch.indices[i])];
+      if (group != kUnknown) keys[i] = kAboveIds + group;
+    }
+    return keys;
+  }
+
+  ObjectiveInput keyed(const ObjectiveInput& all, const Term& term, int64_t direction, const at::Tensor& ids,
+                       const at::Tensor& labels) const {
     ObjectiveInput input = all;
     input.z = all.z.slice(1, direction, direction + 1);
     input.samples = ids;
@@ -116,6 +129,7 @@ class Moco final : public Method {
       input.keys = own.squeeze(1);
       input.key_samples = ids;
       input.key_labels = labels;
+      if (!parts().linked.empty() && !term.needs_labels()) input.positives = own;  // keys of group mates are no positives either
     } else {
       input.positives = own;
       input.keys = queue_->rows();

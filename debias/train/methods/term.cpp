@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "debias/core/error.h"
+#include "debias/core/options.h"
 #include "debias/core/registry.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/methods/bias_data.h"
@@ -22,9 +25,72 @@ void require_views(const Recipe& recipe, const TermRecipe& term) {
 }
 
 // Groups of linked images replace classes where pairs are dropped, also without labels.
-DatasetInfo with_link_classes(const Recipe& recipe, DatasetInfo info) {
-  if (recipe.must_link && info.class_names.empty()) info.class_names = {"linked"};
+DatasetInfo with_link_classes(DatasetInfo info) {
+  if (info.class_names.empty()) info.class_names = {"linked"};
   return info;
+}
+
+constexpr const char* kDrops = "drop_false_negatives";
+
+bool can_leave_out(const ObjectiveEntry& entry) {
+  return std::ranges::find(entry.options, kDrops, &OptionSpec::name) != entry.options.end();
+}
+
+// Whether the method compares keys by sample, so that group mates are keys of one sample.
+bool compares_samples(const Recipe& recipe, const ObjectiveEntry& entry) { return method_of(recipe).gives_keys && !entry.needs_labels; }
+
+// Whether a term leaves out group mates as if they were of one class.
+bool drops_mates(const Recipe& recipe, const TermRecipe& term) {
+  return term.entry->kind == InputKind::kPairs && method_of(recipe).drops_linked_pairs && can_leave_out(*term.entry) &&
+         !term.objective->drops_false_negatives();
+}
+
+TermRecipe dropping_pairs(TermRecipe term) {
+  Config options = term.objective->config();
+  options.set(kDrops, write_value<bool>(true));
+  term.objective = term.entry->read(options, {});
+  return term;
+}
+
+// Groups with samples of several known labels.
+struct MixedGroups {
+  int64_t count = 0;
+  int64_t first = kUnknown;  // SampleTable::group
+};
+MixedGroups mixed_groups(const SampleTable& samples) {
+  std::map<int64_t, int64_t> label_of;
+  std::set<int64_t> mixed;
+  MixedGroups found;
+  for (int64_t i = 0; i < samples.size(); ++i) {
+    const int64_t group = samples.group(i), label = samples.label(i);
+    if (group == kUnknown || label == kUnknown || label_of.try_emplace(group, label).first->second == label) continue;
+    if (mixed.empty()) found.first = group;
+    mixed.insert(group);
+  }
+  found.count = std::ssize(mixed);
+  return found;
+}
+
+// Why group mates are negatives of a term: empty if they are not.
+std::string caution_on_groups(const Recipe& recipe, const TermRecipe& term, const SampleTable& samples, const MixedGroups& mixed) {
+  const ObjectiveEntry& entry = *term.entry;
+  if (recipe.must_link || drops_mates(recipe, term) || compares_samples(recipe, entry)) return "";
+  if (entry.needs_labels || term.objective->drops_false_negatives()) {
+    if (mixed.count == 0) return "";
+    return fmt::format(
+        "objective '{}' compares classes: images of one group and of different classes are negatives, in {} groups (the first: {})",
+        entry.name, mixed.count, samples.info().group_names[static_cast<size_t>(mixed.first)]);
+  }
+  const MethodEntry& method = method_of(recipe);
+  if (!method.drops_linked_pairs && !method.gives_keys) {
+    return fmt::format("method '{}' cannot leave group mates out of the negatives; {} can", method.name,
+                       fmt::join(methods_with(&MethodEntry::drops_linked_pairs), " or "));
+  }
+  std::string able;
+  for (const auto& other : objective_registry()) {
+    if (can_leave_out(other)) able += (able.empty() ? "" : ", ") + other.name;
+  }
+  return fmt::format("objective '{}' cannot leave group mates out of its negatives; {} can", entry.name, able);
 }
 
 void require_data(const TermRecipe& term, const DatasetInfo& info, bool has_links) {
@@ -50,11 +116,12 @@ void require_data(const TermRecipe& term, const DatasetInfo& info, bool has_link
 
 }  // namespace
 
-Term::Term(TermRecipe recipe, std::string label, const DatasetInfo& info)
+Term::Term(TermRecipe recipe, std::string label, const DatasetInfo& info, bool takes_links)
     : recipe_(std::move(recipe)),
       label_(std::move(label)),
       has_labels_(!info.class_names.empty()),
       has_bias_(!info.bias_names.empty()),
+      takes_links_(takes_links),
       in_force_{recipe_.options, recipe_.objective},
       objective_(in_force_.objective->make()) {}
 
@@ -123,14 +190,56 @@ void require_terms(const Recipe& recipe, const DatasetInfo& info) {
   }
 }
 
+std::vector<int64_t> left_out_mates(const Recipe& recipe, const SampleTable& samples) {
+  return recipe.groups == GroupMates::kIgnore ? std::vector<int64_t>() : grouped_samples(samples);
+}
+
+GroupNotes notes_on_groups(const Recipe& recipe, const SampleTable& samples) {
+  const std::vector<int64_t> mates = grouped_samples(samples);
+  const auto over_pairs = [](const TermRecipe& term) { return term.entry->kind == InputKind::kPairs; };
+  if (mates.empty()) return {};
+  std::set<int64_t> numbers(mates.begin(), mates.end());
+  GroupNotes found;
+  found.groups = std::ssize(numbers);
+  if (numbers.contains(kUnknown)) found.groups += std::ranges::count(mates, kUnknown) - 1;
+  if (std::ranges::none_of(recipe.objective, over_pairs)) return found;
+  const std::string begin =
+      fmt::format("{} {} are {} groups ({})", samples.size(), samples.what(), found.groups, samples.info().groups_from);
+  if (recipe.groups == GroupMates::kIgnore) {
+    found.notes = {begin + ": group mates are negatives of each other (data.groups: ignore)"};
+    return found;
+  }
+  const MixedGroups mixed = mixed_groups(samples);
+  std::vector<std::string> cautions;
+  for (const auto& term : recipe.objective) {
+    const std::string caution = over_pairs(term) ? caution_on_groups(recipe, term, samples, mixed) : "";
+    if (!caution.empty() && std::ranges::find(cautions, caution) == cautions.end()) cautions.push_back(caution);
+  }
+  found.has_cautions = !cautions.empty();
+  const bool is_positive = recipe.groups == GroupMates::kPositive;
+  const std::string excluded = "group mates are excluded from the negatives";
+  const std::string shown = "the second view of an image is of its group";
+  if (cautions.empty()) {
+    found.notes = {fmt::format("{}: {}{}", begin, excluded, is_positive ? ", and " + shown : "")};
+    return found;
+  }
+  for (const auto& caution : cautions) found.notes.push_back(fmt::format("{}: {}", begin, caution));
+  if (is_positive) found.notes.push_back(fmt::format("{}: {}", begin, shown));
+  return found;
+}
+
 std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset) {
   require_terms(recipe, dataset.info());
   std::vector<Term> terms;
   std::map<std::string, int> uses;
+  const bool has_mates = !left_out_mates(recipe, dataset).empty();
   for (const auto& written : recipe.objective) {
     const std::string& name = written.entry->name;
     const int use = ++uses[name];
-    terms.emplace_back(written, use == 1 ? name : fmt::format("{}_{}", name, use), with_link_classes(recipe, dataset.info()));
+    const bool drops = has_mates && drops_mates(recipe, written);
+    const bool takes_links = drops || (recipe.must_link && written.entry->kind == InputKind::kPairs);
+    terms.emplace_back(drops ? dropping_pairs(written) : written, use == 1 ? name : fmt::format("{}_{}", name, use),
+                       takes_links ? with_link_classes(dataset.info()) : dataset.info(), takes_links);
     terms.back().begin_epoch(0);
   }
   return terms;

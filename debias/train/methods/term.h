@@ -19,7 +19,8 @@ namespace debias {
 
 class Term {
  public:
-  Term(TermRecipe recipe, std::string label, const DatasetInfo& info);
+  // takes_links: groups of linked samples (MethodParts::linked) are its classes.
+  Term(TermRecipe recipe, std::string label, const DatasetInfo& info, bool takes_links = false);
 
   // Takes the values that the schedules have at this epoch (from 0), and the estimates held, into force.
   void begin_epoch(int64_t epoch);
@@ -37,6 +38,8 @@ class Term {
   const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }
   bool has_labels() const { return has_labels_; }  // of the data set
   bool has_bias() const { return has_bias_; }
+  bool takes_links() const { return takes_links_; }
+  bool needs_labels() const { return recipe_.entry->needs_labels; }
   const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
   std::string caution() const { return options().caution(); }         // ObjectiveOptions::caution; empty: none
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
@@ -57,7 +60,7 @@ class Term {
 
   TermRecipe recipe_;
   std::string label_;
-  bool has_labels_, has_bias_;
+  bool has_labels_, has_bias_, takes_links_;
   TermInForce in_force_;
   std::shared_ptr<const Objective> objective_;
   std::vector<std::pair<std::string, double>> scheduled_;
@@ -69,7 +72,20 @@ class Term {
 // set is named).
 void require_terms(const Recipe& recipe, const DatasetInfo& info);
 
-// Builds terms that passed require_terms(). No file is read.
+// grouped_samples() that terms over pairs leave out of each other's negatives; empty where `data.groups` ignores them.
+std::vector<int64_t> left_out_mates(const Recipe& recipe, const SampleTable& samples);
+
+// "240 images are 60 groups (column burst): ...": what training makes of groups, and which terms cannot leave out group mates. Empty without
+// groups, or without terms over pairs.
+struct GroupNotes {
+  int64_t groups = 0;  // of the samples, those without a mate included
+  std::vector<std::string> notes;
+  bool has_cautions = false;  // group mates are negatives of a term, although `data.groups` says otherwise
+};
+GroupNotes notes_on_groups(const Recipe& recipe, const SampleTable& samples);
+
+// Builds terms that passed require_terms(). Those over pairs that can leave out some, and leave out none as the recipe has them, leave out
+// group mates. No file is read.
 std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
 
 }  // namespace debias

@@ -110,6 +110,32 @@ std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& sam
   return groups.numbers();
 }
 
+std::vector<int64_t> grouped_samples(const SampleTable& samples) {
+  if (samples.info().group_names.empty()) return {};
+  Groups groups(samples.size());
+  std::unordered_map<int64_t, int64_t> first;
+  bool any = false;
+  for (int64_t i = 0; i < samples.size(); ++i) {
+    if (samples.group(i) == kUnknown) continue;
+    const auto [found, is_new] = first.try_emplace(samples.group(i), i);
+    if (is_new) continue;
+    groups.join(found->second, i);
+    any = true;
+  }
+  return any ? groups.numbers() : std::vector<int64_t>();
+}
+
+std::vector<int64_t> joined_groups(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  if (a.empty()) return b;
+  Groups groups(std::ssize(a));
+  for (const auto* numbers : {&a, &b}) {
+    for (size_t i = 0; i < numbers->size(); ++i) {
+      if ((*numbers)[i] != kUnknown) groups.join(static_cast<int64_t>(i), (*numbers)[i]);  // a group's number is its least index
+    }
+  }
+  return groups.numbers();
+}
+
 JoinedLinks joined_links(const std::vector<int64_t>& groups) {
   std::unordered_map<int64_t, int64_t> sizes;
   int64_t images = 0, largest = 0;

@@ -23,6 +23,14 @@ namespace debias {
 enum class LinkRelation { kPositive, kExclude };
 constexpr auto enum_words(LinkRelation) { return named("positive", "exclude"); }
 
+// What samples of one group (SampleTable::group) are to each other in training: `data.groups`.
+//
+//   exclude    no negatives of each other, for objectives that can leave some out
+//   positive   the same, and the second view of an image shows a random image of its group, as above
+//   ignore     negatives, as all others
+enum class GroupMates { kExclude, kPositive, kIgnore };
+constexpr auto enum_words(GroupMates) { return named("exclude", "positive", "ignore"); }
+
 struct MustLink {
   std::string file = "";
   LinkRelation relation = LinkRelation::kExclude;
@@ -43,6 +51,12 @@ MustLink with_digest(MustLink links);
 // [size of `samples`]: the group of each image, or kUnknown for an image without a link. FileErrors name lines: a name without an image, or
 // the answer `different` for two images of one group. Also FileErrors: a file without a link, and one with another digest.
 std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples);
+
+// [size of `samples`]: the group of each sample that has a mate there, as its least index, else kUnknown. Empty without any mates.
+std::vector<int64_t> grouped_samples(const SampleTable& samples);
+
+// Both, which may be empty, as one: transitive, as links are.
+std::vector<int64_t> joined_groups(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 
 // What links join, from linked_groups: "data.must_link: 5276 images in 568 groups, ...". `is_large`: the largest group has more than a
 // hundredth of all images and kLargeGroup, so that a few wrong links join images of several classes.

@@ -62,9 +62,11 @@ void read_data_key(const std::string& key, const Config& value, DataSections& se
     recipe.verify = read_value<Verify>(value, "data: verify");
   } else if (key == "must_link") {
     recipe.must_link = MustLink::from_config(value);
+  } else if (key == "groups") {
+    recipe.groups = read_value<GroupMates>(value, "data: groups");
   } else {
     throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
-                      suggestion(key, {"train", "valid", "test", "must_link", "on_error", "decode", "verify"}));
+                      suggestion(key, {"train", "valid", "test", "must_link", "groups", "on_error", "decode", "verify"}));
   }
 }
 

@@ -174,10 +174,11 @@ struct Recipe {
   uint64_t seed = 1;
   ChosenData train_data;
   std::optional<ChosenData> valid_data, test_data;
-  OnError on_error = OnError::kStop;  // `data.on_error`: of the training images
-  Decode decode = Decode::kExact;     // `data.decode`: of the training images
-  std::optional<MustLink> must_link;  // `data.must_link`: training images that belong together
-  Verify verify = Verify::kListing;   // `data.verify`: how a data set is known again
+  OnError on_error = OnError::kStop;         // `data.on_error`: of the training images
+  Decode decode = Decode::kExact;            // `data.decode`: of the training images
+  std::optional<MustLink> must_link;         // `data.must_link`: training images that belong together
+  GroupMates groups = GroupMates::kExclude;  // `data.groups`
+  Verify verify = Verify::kListing;          // `data.verify`: how a data set is known again
   ViewsOptions views;
   ChosenViews view_steps;  // with `views.eval`
   ChosenEncoder encoder;

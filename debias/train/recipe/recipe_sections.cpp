@@ -33,6 +33,9 @@ std::vector<OptionSpec> data_options() {
           optional_part("test", "map", "test data set, for evaluation"),
           optional_part("must_link", "map",
                         "`file` of marked pairs, and `relation`: whether linked images are positives or left out as negatives"),
+          word_option<GroupMates>("groups",
+                                  "images of one group (column group of the labels): left out of each other's negatives, also views of one "
+                                  "sample, or treated as others"),
           word_option<OnError>("on_error", "whether training stops at an unreadable image or substitutes another image"),
           word_option<Decode>("decode", "whether JPEG files are decoded at full size or at a reduced size that suffices for the views"),
           word_option<Verify>("verify", "identification of a data set: by its listing, or by the contents of its files")};
