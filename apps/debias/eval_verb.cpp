@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 #include <set>
@@ -49,6 +50,18 @@ std::string eval_lines(const std::string& protocol, const EvaluationResult& resu
   return lines;
 }
 
+void add_groups(const EvaluatedGroups& groups, nlohmann::ordered_json& out) {
+  out["rows"] = groups.rows;
+  out["groups"] = groups.groups;
+  out["groups_from"] = groups.from;
+  out["notes"] = nlohmann::ordered_json::array();
+}
+
+// ": 240 rows of 60 groups (column burst)"; empty where nothing says groups.
+std::string groups_text(const EvaluatedGroups& groups) {
+  return groups.from == "none" ? "" : fmt::format(": {} rows of {} groups ({})", groups.rows, groups.groups, groups.from);
+}
+
 // Options of protocols, and which bias labels are aligned, are all that a word may say of a table.
 ChosenProtocols table_options(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested) {
   const EvalWords words = sort_eval_words(arguments.words, !arguments.data.name.empty(), requested);
@@ -73,6 +86,8 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
   if (!arguments.data.name.empty() || !arguments.data.root.empty() || !arguments.labels.empty() || arguments.predictions) {
     throw usage_error("eval: --data, --root, --labels and --predictions need a run; a feature table has its own rows and columns");
   }
+  if (!arguments.run.empty() && !arguments.table.groups.empty())
+    throw usage_error("eval: --group: '{}' is a folder of debias fix, whose groups are those of its table; leave it out", arguments.run);
   const ChosenProtocols options = table_options(arguments, requested);
   std::vector<std::string> names;
   for (const auto& protocol : requested) names.push_back(find_entry(protocol_registry(), protocol.name, "protocol").name);
@@ -83,12 +98,14 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
                                    : evaluate_fixed_folder(arguments.run, names, options, data_change_of(arguments), *progress, *log);
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"embeddings", found.embeddings}, {"csv", found.csv}};
-  std::string lines = found.embeddings + "\n";
+  add_groups(found.groups, out);
+  std::string lines = found.embeddings + groups_text(found.groups) + "\n";
   for (const auto& [name, result] : found.results) {
     out["protocols"][name] = to_json(result.record);
     append_metrics(result, metrics);
     lines += eval_lines(name, result);
     for (const auto& note : result.notes) log->warn(note);
+    for (const auto& note : result.notes) out["notes"].push_back(note);
   }
   arguments.json ? print_json(out) : print_lines(lines);
   if (arguments.fail_if) check_condition(*arguments.fail_if, metrics);
@@ -104,13 +121,16 @@ int run_eval(const EvalArguments& arguments) {
   request.data = {arguments.data.name, arguments.data.root, words.data};
   request.overrides = words.recipe;
   request.labels = label_columns(arguments.labels, words.labels);
+  request.groups = fmt::format("{}", fmt::join(arguments.table.groups, ","));
   request.data_change = data_change_of(arguments);
   if (arguments.predictions) request.predictions = arguments.raw ? CsvCells::kRaw : CsvCells::kGuarded;
   const RunEvaluation found = evaluate_run(request, *terminal_progress(), *terminal_log());
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", found.checkpoint}, {"epoch", found.epoch}};
-  std::string lines = fmt::format("{} (epoch {})\n", found.checkpoint, found.epoch);
+  add_groups(found.groups, out);
+  std::string lines = fmt::format("{} (epoch {}){}\n", found.checkpoint, found.epoch, groups_text(found.groups));
   for (const auto& [name, result] : found.results) {
     out["protocols"][name] = to_json(result.record);
+    for (const auto& note : result.notes) out["notes"].push_back(note);
     lines += eval_lines(name, result);
   }
   arguments.json ? print_json(out) : print_lines(lines);
@@ -193,6 +213,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--root", arguments->data.root, "folder of --data; without --data, where the run's data are now")->group(kSeldomUsed);
   verb->add_option("--labels", arguments->labels, "CSV of bias labels with the header path,bias (labels.bias=COLUMN names another column)")
       ->option_text("FILE.csv");
+  add_group_columns(*verb, "intervals are over groups, and neighbours of another group", arguments->table.groups);
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
   add_fail_if(*verb, arguments->fail_if, "condition for exit code 1, such as 'test.knn_acc1<0.7'");

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/debias/results.h"
 #include "apps/debias/table_arguments.h"
@@ -24,7 +25,8 @@ bool is_of_table(const PriorArguments& arguments) {
   const TableArguments& table = arguments.table;
   if (!table.csv.empty()) return true;
   if (arguments.files.embeddings.empty() || !arguments.files.labels.empty()) return false;
-  const bool asks_for_one = !table.key.empty() || !table.label.empty() || !table.biases.empty() || !table.numeric.empty();
+  const bool asks_for_one =
+      !table.key.empty() || !table.label.empty() || !table.biases.empty() || !table.numeric.empty() || !table.groups.empty();
   return asks_for_one || is_feature_table(arguments.files.embeddings);
 }
 
@@ -54,6 +56,12 @@ int run_prior(const PriorArguments& arguments) {
     throw usage_error("prior: --labels needs --embeddings; a run has the labels of its data set");
   }
   const auto log = terminal_log();
+  if (!arguments.table.groups.empty() && !arguments.run.run.empty()) {
+    PriorArguments grouped = arguments;
+    grouped.run.groups = fmt::format("{}", fmt::join(arguments.table.groups, ","));
+    grouped.table.groups.clear();
+    return run_prior(grouped);
+  }
   const std::vector<PriorEstimate> found = is_of_table(arguments)      ? priors_of_table(arguments, *log)
                                            : arguments.run.run.empty() ? embedding_priors(arguments.files, *log)
                                                                        : run_priors(arguments.run, *terminal_progress(), *log);
@@ -86,6 +94,7 @@ void add_prior_verb(CLI::App& root, VerbAction& action) {
   auto* embeddings = verb->add_option("--embeddings", arguments->files.embeddings,
                                       "z.npy [B, V, D] (views, V >= 2), or [N, D] with labels in a CSV or --labels");
   add_table_columns(*verb, *embeddings, arguments->table);
+  add_group_columns(*verb, "pairs of one group do not count", arguments->table.groups);
   verb->add_option("--labels", arguments->files.labels, "y.npy [B], integers, -1 unknown");
   verb->add_option("--marks", arguments->marks, "answers to random pairs (debias pairs --sample), in place of a run")
       ->option_text("FILE.csv")

@@ -7,7 +7,14 @@ FeatureTableFiles TableArguments::files() const { return FeatureTableFiles{.vect
 TableRowOptions TableArguments::columns() const {
   TableRowOptions options{.label = label, .numeric = numeric};
   if (!biases.empty()) options.biases = biases;
+  if (!groups.empty()) options.groups = groups;
   return options;
+}
+
+CLI::Option* add_group_columns(CLI::App& verb, const std::string& effect, std::vector<std::string>& columns) {
+  return verb.add_option("--group", columns, "columns that say what belongs together, such as a patient: " + effect + " (group)")
+      ->delimiter(',')
+      ->option_text("COLUMN,...");
 }
 
 std::vector<CLI::Option*> add_table_columns(CLI::App& verb, CLI::Option& embeddings, TableArguments& arguments) {

@@ -11,6 +11,12 @@ Renumbered::Renumbered(std::shared_ptr<const Dataset> source, const std::vector<
   if (!bias_names.empty()) info_.bias_names = bias_names;
 }
 
+void Renumbered::take_groups(std::vector<std::string> names, std::vector<int64_t> groups, std::string from) {
+  info_.group_names = std::move(names);
+  info_.groups_from = std::move(from);
+  groups_ = std::move(groups);
+}
+
 Sample Renumbered::get(int64_t index) const {
   Sample sample = source_->get(index);
   sample.label = label(index);

@@ -16,6 +16,9 @@ class Renumbered : public Dataset {
   Renumbered(std::shared_ptr<const Dataset> source, const std::vector<std::string>& class_names, const std::vector<std::string>& bias_names,
              std::vector<int64_t> labels, std::vector<int64_t> biases);
 
+  // In place of the source's; `from` is DatasetInfo::groups_from.
+  void take_groups(std::vector<std::string> names, std::vector<int64_t> groups, std::string from);
+
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return source_->size(); }
   Sample get(int64_t index) const override;
@@ -23,7 +26,7 @@ class Renumbered : public Dataset {
   int64_t id(int64_t index) const override { return source_->id(index); }
   int64_t label(int64_t index) const override { return of(labels_, index); }
   int64_t bias(int64_t index) const override { return of(biases_, index); }
-  int64_t group(int64_t index) const override { return source_->group(index); }
+  int64_t group(int64_t index) const override { return groups_.empty() ? source_->group(index) : of(groups_, index); }
   std::string source(int64_t index) const override { return source_->source(index); }
 
  private:
@@ -31,7 +34,7 @@ class Renumbered : public Dataset {
 
   std::shared_ptr<const Dataset> source_;
   DatasetInfo info_;
-  std::vector<int64_t> labels_, biases_;
+  std::vector<int64_t> labels_, biases_, groups_;
 };
 
 }  // namespace debias

@@ -11,6 +11,11 @@
 // standard deviations to each side, within [0, 1]. In simulations over uniform, skewed and heavy-tailed priors of 2 to 100 classes it
 // covered the truth in at least 92 % of samples of 100 to 10,000 labels, and in 88 % of samples of 30 at the worst.
 //
+// Rows of one group (images of one patient) are not independent, and training leaves group mates out of the negatives. Pairs are then those
+// of different groups, and the variance is that of the jackknife over the G groups (Miller 1974): (G - 1) / G sum over g of (tau_g - mean)^2,
+// tau_g without group g, but at least that above, and that of G labels where each group is of one class. From similarities, random pairs are of
+// different groups, and the bounds have G / 2 and G trials.
+//
 // Without labels, from similarities: with S the cosine of two rows, pairs of random images are a mixture, random = tau_plus same +
 // (1 - tau_plus) other, so that for every threshold s
 //   tau_plus <= P_random(S > s) / P_same(S > s).
@@ -46,6 +51,7 @@ struct PriorEstimate {
   double tau_plus = 0;
   double low = 0, high = 1;  // 95 %
   int64_t images = 0;        // labelled ones; those whose cosines were compared
+  int64_t groups = 0;        // of these images; 0: no image belongs to another
   int64_t classes = 0;       // by labels: classes seen
   double threshold = 0;      // by views: the cosine at which the ratio was taken
 };
@@ -55,18 +61,19 @@ constexpr int64_t kLeastImagesOfViews = 50;
 
 // Not estimated here: kDraws, of labels as a sampler draws them, whose prior is known (train/sampling.h): low and high are tau_plus.
 
-// Labels of kUnknown are left out. A data error with fewer than two others.
-PriorEstimate class_prior_from_labels(const std::vector<int64_t>& labels);
+// Labels of kUnknown are left out. A data error with fewer than two others. `groups`: one a label, kUnknown: of none; empty: of none. A data
+// error where all are of one group.
+PriorEstimate class_prior_from_labels(const std::vector<int64_t>& labels, const std::vector<int64_t>& groups = {});
 
 // rows [B, V, D], V >= 2, of any norm; the first two views of each image are used. Data errors: fewer than two views or than
 // kLeastImagesOfViews images; views that do not differ, which would make every ratio meaningless. Numeric error on a row that is not
 // finite.
-PriorEstimate class_prior_from_views(const at::Tensor& rows);
+PriorEstimate class_prior_from_views(const at::Tensor& rows, const std::vector<int64_t>& groups = {});
 
 // Assumptions of the estimate, a sentence each.
 std::vector<std::string> assumptions(PriorMethod method);
 
-// {"tau_plus", "low", "high", "method", "assumptions", "images", and "classes" or "threshold"}.
+// {"tau_plus", "low", "high", "method", "assumptions", "images", "groups" where images belong together, and "classes" or "threshold"}.
 nlohmann::ordered_json to_json(const PriorEstimate& estimate);
 std::string prior_text(const PriorEstimate& estimate);  // lines for a person: the estimate, its interval or bound, its assumptions
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/evaluate/confusion.h"
@@ -9,12 +11,41 @@
 #include "debias/evaluate/prediction_marks.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/protocols/groups.h"
+#include "debias/evaluate/row_mates.h"
 
 namespace debias {
 namespace {
 
 constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
 constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it evaluates
+
+// Protocols whose result depends on training rows of the evaluated rows' groups. Neighbours leave them out.
+bool fits_training_rows(const EvaluationRecord& record) {
+  const std::string& protocol = record.protocol;
+  if (protocol == "groups") return record.predictions != "knn";
+  return protocol != "knn" && protocol != "retrieval" && protocol != "tsne" && protocol != "geometry";
+}
+
+// One a split: "test: 120 of 400 images are of groups of training images (column patient): ...".
+std::vector<std::string> notes_on_shared_groups(const EvaluationInput& input) {
+  std::vector<std::string> notes;
+  if (input.train == nullptr || input.leaves_one_out || input.train->info().group_names.empty()) return notes;
+  GroupNumbers numbers;
+  const std::vector<int64_t> of_train = numbers.of(*input.train);
+  const std::set<int64_t> trained(of_train.begin(), of_train.end());
+  std::set<int64_t> rows;  // of a table, whose ids are those of all its splits
+  for (int64_t i = 0; i < input.train->size() && input.encoder == nullptr; ++i) rows.insert(input.train->id(i));
+  for (const auto& [split, dataset] : evaluated_splits(input)) {
+    if (dataset->size() > 0 && rows.contains(dataset->id(0)))
+      continue;  // folds of the training rows, by heads that were not fitted to them
+    const std::vector<int64_t> own = numbers.of(*dataset);
+    const auto shared = std::ranges::count_if(own, [&](int64_t group) { return group != kUnknown && trained.contains(group); });
+    if (shared == 0) continue;
+    notes.push_back(fmt::format("{}: {} of {} {} are of groups of training {} ({}), which a classifier knows; hold out whole groups", split,
+                                shared, dataset->size(), dataset->what(), dataset->what(), dataset->info().groups_from));
+  }
+  return notes;
+}
 
 // Those with a value, as the record has them.
 std::vector<std::string> names_in_order(const EvaluationResult& result) {
@@ -52,6 +83,14 @@ const EvaluationResult& EvaluationCache::evaluate(const ChosenProtocol& protocol
     result.record.counts.front().second = std::ssize(train->second.indices);
     result.notes.push_back(fmt::format("{}: {} of {} training images cannot be read and are left out; debias data check names them",
                                        entry.name, train->second.unreadable, input_.train->size()));
+  }
+  if (fits_training_rows(result.record)) {
+    std::vector<std::string> notes = notes_on_shared_groups(input_);
+    if (!notes.empty()) {
+      std::vector<std::string>& own = result.record.notes.emplace(result.record.notes.value_or(std::vector<std::string>()));
+      own.insert(own.end(), notes.begin(), notes.end());
+    }
+    std::ranges::move(unsaid(notes), std::back_inserter(result.notes));
   }
   return results_.emplace(key, std::move(result)).first->second;
 }
@@ -91,7 +130,16 @@ EvaluationRecord describe(const std::string& protocol, const EvaluationInput& in
   record.options = resolved_options.to_json();
   record.class_count = classes;
   record.counts.emplace_back("train", input.train->size());
-  for (const auto& evaluated : evaluated_splits(input)) record.counts.emplace_back(evaluated.name, evaluated.dataset->size());
+  const auto add_groups = [&record](const std::string& split, const Dataset& dataset) {
+    if (dataset.info().group_names.empty()) return;
+    record.group_counts.emplace_back(split, group_count(GroupNumbers().of(dataset)));
+    record.groups_from = dataset.info().groups_from;
+  };
+  add_groups("train", *input.train);
+  for (const auto& evaluated : evaluated_splits(input)) {
+    record.counts.emplace_back(evaluated.name, evaluated.dataset->size());
+    add_groups(evaluated.name, *evaluated.dataset);
+  }
   return record;
 }
 

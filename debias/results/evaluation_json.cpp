@@ -117,6 +117,8 @@ Json to_json(const EvaluationRecord& record) {
   json["options"] = record.options;
   json["classes"] = record.class_count;
   for (const auto& [split, count] : record.counts) json["counts"][split] = count;
+  for (const auto& [split, count] : record.group_counts) json["group_counts"][split] = count;
+  if (!record.group_counts.empty()) json["groups_from"] = record.groups_from;
   add_tasks(record.tasks, json);
   add_predictions(record, json);
   add_features(record, json);

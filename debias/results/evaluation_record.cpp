@@ -137,6 +137,9 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   } else {
     for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
   }
+  for_each_split(json, "group_counts",
+                 [&](const auto& split, const Json& value) { record.group_counts.emplace_back(split, count_number(value)); });
+  record.groups_from = value_or(json, "groups_from", record.groups_from);
   for_each_split(json, "sides", [&](const auto& name, const Json& value) { record.side_metrics.emplace_back(name, number_or_nan(value)); });
   for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
     record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};

@@ -105,7 +105,9 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, double>> metrics;  // in the file's order; NaN: undefined
   Json options = Json::object();
   int64_t class_count = 0;
-  std::vector<std::pair<std::string, int64_t>> counts;  // samples by split
+  std::vector<std::pair<std::string, int64_t>> counts;             // samples by split
+  std::vector<std::pair<std::string, int64_t>> group_counts = {};  // groups by split, where something says which samples belong together
+  std::string groups_from = "none";                                // "column patient"
   std::string predictions;               // whose are evaluated: "knn", "linear", "classifier"; empty where the file does not say
   std::optional<AlignedValues> aligned;  // none: the file does not say
   std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own are among the metrics

@@ -89,14 +89,31 @@ std::vector<std::string> roots_of(const EvaluatedData& data) {
 std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const ChosenData& data) {
   std::shared_ptr<const Dataset> dataset = data.make_images();
   watch(split, data, *dataset);
-  return biases_ ? with_biases(split, data, std::move(dataset)) : dataset;
+  if (biases_) return with_biases(split, data, std::move(dataset));
+  return group_columns_.empty() ? dataset : with_groups(split, data, std::move(dataset));
+}
+
+std::shared_ptr<const Dataset> DataWatch::with_groups(const std::string& split, const ChosenData& data,
+                                                      std::shared_ptr<const Dataset> dataset) {
+  const Config* written = data.section.find("labels");
+  if (written == nullptr) {
+    throw usage_error(
+        "--group {}: data.{} has no CSV of labels whose columns it could name; give one by --labels FILE.csv or data.{}.labels",
+        group_columns_, split, split);
+  }
+  LabelColumns columns = LabelColumns::from_config(*written, "labels");
+  columns.bias = std::nullopt;
+  columns.group = group_columns_;
+  const AddedBiases::Added added = AddedBiases(columns).add(std::move(dataset), data.root);
+  for (const std::string& note : added.notes) notes_.push_back(fmt::format("{}: {}: {}", split, columns.file, note));
+  return added.dataset;
 }
 
 std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, const ChosenData& data,
                                                       std::shared_ptr<const Dataset> dataset) {
   const int64_t images = dataset->size();
   const AddedBiases::Added added = biases_->add(std::move(dataset), data.root);
-  unknown_[split] = added.unknown;
+  if (biases_->has_biases()) unknown_[split] = added.unknown;
   if (added.unknown > 0) {
     notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}", split, added.unknown, images, biases_->file()));
   }
@@ -105,7 +122,7 @@ std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, 
 }
 
 std::optional<AddedBiasValues> DataWatch::added_bias_values() const {
-  if (!biases_) return std::nullopt;
+  if (!biases_ || !biases_->has_biases()) return std::nullopt;
   return AddedBiasValues{biases_->file(), biases_->column(), biases_->digest(), unknown_};
 }
 

@@ -66,12 +66,16 @@ class DataWatch {
 
   // Data sets opened after this call have these bias labels in place of their own. Their records describe them without these labels.
   void add_biases(AddedBiases biases) { biases_ = std::move(biases); }
+  // Data sets opened after this call are in groups by these columns ("patient" or "patient,burst"), of the CSV of add_biases() or else of
+  // their own labels. Usage error at open() for a data set without such a CSV.
+  void add_groups(std::string columns) { group_columns_ = std::move(columns); }
   std::optional<AddedBiasValues> added_bias_values() const;  // of the sets opened so far
   std::vector<std::string> notes() const { return notes_; }  // one line each: images without a bias label
 
  private:
   void watch(const std::string& split, const ChosenData& data, const SampleTable& samples);
   std::shared_ptr<const Dataset> with_biases(const std::string& split, const ChosenData& data, std::shared_ptr<const Dataset> dataset);
+  std::shared_ptr<const Dataset> with_groups(const std::string& split, const ChosenData& data, std::shared_ptr<const Dataset> dataset);
 
   Verify verify_;
   Progress& progress_;
@@ -79,6 +83,7 @@ class DataWatch {
   std::set<std::string> said_;
   DataRecord record_;
   std::optional<AddedBiases> biases_;
+  std::string group_columns_;
   std::map<std::string, int64_t> unknown_;  // images without a bias label, by split
   std::vector<std::string> notes_;
 };

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/protocols/view_pairs.h"
+#include "debias/evaluate/row_mates.h"
 #include "debias/features/csv_beside.h"
+#include "debias/features/table_dataset.h"
 #include "debias/runs/evaluated_data.h"
 #include "debias/runtime/device.h"
 #include "debias/train/methods/method.h"
@@ -48,7 +51,9 @@ std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& pro
   const EvaluatedData data = EvaluatedData{recipe.train_data}.below(request.root);
   run.encoder->to(device);
   DataWatch watch(recipe.verify, progress, log);
+  watch.add_groups(request.groups);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
+  for (const auto& note : watch.notes()) log.warn("prior: " + note);
   std::vector<PriorEstimate> found;
   if (const auto by_labels = prior_by_labels(*input.train, recipe)) found.push_back(*by_labels);
   add_by_views(found, log, [&] { return prior_by_views(input, request.images, progress); });
@@ -76,7 +81,9 @@ bool is_feature_table(const std::string& vectors) {
 std::vector<PriorEstimate> table_priors(const FeatureTableFiles& files, const TableRowOptions& columns, Log& log) {
   const FeatureTable table = open_feature_table(files, columns);
   for (const auto& remark : table.remarks) log.info(remark);
-  return {class_prior_from_labels(table.rows.labels)};
+  std::vector<int64_t> places(table.rows.labels.size());
+  std::iota(places.begin(), places.end(), int64_t{0});
+  return {class_prior_from_labels(table.rows.labels, GroupNumbers().of(*table_dataset(table.rows, nullptr, places, "train")))};
 }
 
 std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe& recipe) {
@@ -84,7 +91,7 @@ std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe&
   for (int64_t i = 0; i < train.size(); ++i) labels.push_back(train.label(i));
   const auto known = std::count_if(labels.begin(), labels.end(), [](int64_t label) { return label != kUnknown; });
   if (known < 2) return std::nullopt;
-  PriorEstimate estimate = class_prior_from_labels(labels);
+  PriorEstimate estimate = class_prior_from_labels(labels, GroupNumbers().of(train));
   if (!recipe.sampler || recipe.sampler->draws == Draws::kOnceEach) return estimate;
   estimate.method = PriorMethod::kDraws;
   estimate.tau_plus = estimate.low = estimate.high = drawn_class_prior(recipe, train, method_of(recipe).negatives(recipe));
@@ -93,7 +100,8 @@ std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe&
 
 PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress) {
   const std::vector<int64_t> chosen = chosen_images(input.train->size(), images, input.seed);
-  return class_prior_from_views(view_pair_features(input, input.train, "train", chosen, input.seed, progress));
+  return class_prior_from_views(view_pair_features(input, input.train, "train", chosen, input.seed, progress),
+                                GroupNumbers().of(*input.train, chosen));
 }
 
 }  // namespace debias

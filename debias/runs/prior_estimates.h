@@ -33,6 +33,7 @@ struct PriorRequest {
   std::string root = "";          // current folder of its training set; empty: as in training
   std::string which = "last";     // checkpoint of a run folder: last, best or previous
   std::string device = "auto";    // auto, cpu or cuda
+  std::string groups = "";        // columns of its labels that say what belongs together: "patient,burst"
   int64_t images = kPriorImages;  // maximum number of images whose two views are compared
 };
 
@@ -45,7 +46,7 @@ std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log);
 
 // Whether vectors are a feature table: a CSV lies next to them, and they have one vector per image, [N, D] (views are [B, V, D]).
 bool is_feature_table(const std::string& vectors);
-// The estimate from the labels of all rows of a feature table, whose remarks are logged. Errors of open_feature_table.
+// The estimate from the labels and groups of all rows of a feature table, whose remarks are logged. Errors of open_feature_table.
 std::vector<PriorEstimate> table_priors(const FeatureTableFiles& files, const TableRowOptions& columns, Log& log);
 
 }  // namespace debias

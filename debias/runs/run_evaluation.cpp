@@ -12,6 +12,7 @@
 #include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/prediction_file.h"
+#include "debias/evaluate/row_mates.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/runs/protocol_evaluation.h"
@@ -30,10 +31,11 @@ std::vector<ChosenProtocol> chosen_protocols(const std::vector<RequestedProtocol
   return chosen;
 }
 
-void require_protocols_for(const LoadedRun& run, const std::vector<ChosenProtocol>& protocols, bool has_labels) {
+void require_protocols_for(const LoadedRun& run, const std::vector<ChosenProtocol>& protocols, bool has_labels, bool has_groups) {
   for (const ChosenProtocol& protocol : protocols) protocol_for(run.samples(), protocol.entry->name, "eval: ");
-  if (!has_labels || run.samples() == SampleKind::kImages) return;
-  throw usage_error("eval: --labels gives bias labels to images, and '{}' reads sentences; leave it out", run.checkpoint);
+  if (run.samples() == SampleKind::kImages) return;
+  if (has_groups) throw usage_error("eval: --group names groups of images, and '{}' reads sentences; leave it out", run.checkpoint);
+  if (has_labels) throw usage_error("eval: --labels gives bias labels to images, and '{}' reads sentences; leave it out", run.checkpoint);
 }
 
 // The run's recipe with what it is evaluated by. Overrides of data sets say where the data lie, and change no evaluation.
@@ -86,7 +88,9 @@ ChosenProtocols merged_options(const Recipe& recipe, std::vector<ChosenProtocol>
 }
 
 void require_added(const std::string& file, const EvaluationInput& input, const DataWatch& watch) {
-  const AddedBiasValues added = *watch.added_bias_values();
+  const std::optional<AddedBiasValues> with_values = watch.added_bias_values();
+  if (!with_values) return;
+  const AddedBiasValues& added = *with_values;
   for (const auto& [name, dataset] : evaluated_splits(input)) {
     const auto unknown = added.unknown.find(name);
     if (unknown == added.unknown.end() || unknown->second < dataset->size() || dataset->size() == 0) continue;
@@ -95,6 +99,23 @@ void require_added(const std::string& file, const EvaluationInput& input, const 
         "folder",
         file, name, dataset->source(0));
   }
+}
+
+EvaluatedGroups groups_of(const EvaluationInput& input) {
+  EvaluatedGroups found;
+  if (input.sentences) return found;
+  GroupNumbers numbers;
+  std::set<int64_t> known;
+  for (const auto& [name, dataset] : evaluated_splits(input)) {
+    const std::vector<int64_t> groups = numbers.of(*dataset);
+    found.rows += dataset->size();
+    found.groups += groups.empty() ? dataset->size() : std::ranges::count(groups, kUnknown);
+    known.insert(groups.begin(), groups.end());
+    if (!groups.empty()) found.from = dataset->info().groups_from;
+  }
+  known.erase(kUnknown);
+  found.groups += std::ssize(known);
+  return found;
 }
 
 // Evaluations lie in the run folder, and so may labels.
@@ -122,7 +143,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   std::vector<ChosenProtocol> protocols = chosen_protocols(request.protocols);
   const c10::Device device = resolve_device(request.device);
   LoadedRun run = load_run(request.run, request.which);
-  require_protocols_for(run, protocols, request.labels.has_value());
+  require_protocols_for(run, protocols, request.labels.has_value(), !request.groups.empty());
   const RecipeChanges changes = changes_between(run.recipe, evaluated_recipe(run.recipe, request, protocols));
   for (const auto& word : request.overrides) run.recipe.assign(word);
   const EvaluatedData data = evaluated_data(run, request.data);
@@ -135,7 +156,12 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   if (has_folder) require_outputs(run, files, protocols, data, labels);
   const Recipe recipe = read_recipe(run.recipe);
   DataWatch watch(recipe.verify, progress, log);
-  if (request.labels) watch.add_biases(AddedBiases(*request.labels));
+  if (request.labels) {
+    LabelColumns columns = *request.labels;
+    if (!request.groups.empty()) columns.group = request.groups;
+    watch.add_biases(AddedBiases(columns));
+  }
+  watch.add_groups(request.groups);
   EvaluationInput input = open_for_evaluation(run, data, watch, log);
   std::vector<std::string> accepted;
   if (request.data.name.empty()) accepted = require_unchanged(run, watch, request.overrides, request.data_change, log);
@@ -144,7 +170,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   run.encoder->to(device);
   if (!input.sentences) input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
-  RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
+  RunEvaluation evaluation{run.checkpoint, run.epoch, {}, groups_of(input)};
   for (const ChosenProtocol& protocol : protocols) {
     const std::string& name = protocol.entry->name;
     EvaluationResult result = cache.evaluate(protocol);
@@ -187,7 +213,7 @@ EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input
   require_unseen_rows(input, protocols, table);
   for (const auto& remark : table.remarks) log.info(remark);
   EvaluationCache cache(input, progress, options);
-  EvaluatedTable found{table.vectors.path(), table.rows.path, {}};
+  EvaluatedTable found{table.vectors.path(), table.rows.path, {}, groups_of(input)};
   for (const auto& name : protocols) found.results.emplace_back(name, cache.evaluate(name));
   return found;
 }

@@ -36,14 +36,22 @@ struct EvaluationRequest {
   DataWords data = {};                      // a data set that replaces the run's own
   std::vector<std::string> overrides = {};  // key=value of the recipe, such as data.test.root=DIR or views.eval=...
   std::optional<LabelColumns> labels = {};  // bias labels that replace those of the data sets
+  std::string groups = {};  // columns of what belongs together, "patient,burst": of `labels`, or of the data sets' own CSV of labels
   DataChange data_change = DataChange::kRefuse;
   std::optional<CsvCells> predictions = {};  // also writes RUN/evaluation/PROTOCOL.csv with such cells
+};
+
+// What evaluated rows belong to: their number, and that of their groups, where each may be its own.
+struct EvaluatedGroups {
+  int64_t rows = 0, groups = 0;
+  std::string from = "none";
 };
 
 struct RunEvaluation {
   std::string checkpoint;
   int64_t epoch = 0;
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by registered name, in the requested order
+  EvaluatedGroups groups = {};
 
   NamedMetrics metrics() const;
 };
@@ -57,6 +65,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
 struct EvaluatedTable {
   std::string embeddings, csv;
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
+  EvaluatedGroups groups = {};
 };
 
 // `protocols` are registered names. Usage error: a protocol that fits a classifier, on a table of training rows alone.

@@ -34,6 +34,7 @@ class ToyDataset : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
   int64_t label(int64_t index) const override { return labels_[index]; }
   int64_t bias(int64_t index) const override { return biases_[index]; }
+  int64_t group(int64_t index) const override { return groups_.empty() ? kUnknown : groups_[index]; }
   std::string source(int64_t index) const override { return "toy/" + std::to_string(index) + ".png"; }
   Sample get(int64_t index) const override {
     if (index == broken_) throw data_error("toy/{}.png: truncated", index);
@@ -48,12 +49,18 @@ class ToyDataset : public Dataset {
 
   void set_label(int64_t index, int64_t label) { labels_[index] = label; }
   void set_bias(int64_t index, int64_t bias) { biases_[index] = bias; }
+  // Image i is of group i / images of each; `first`: of image 0.
+  void set_groups(int64_t images, int64_t first = 0) {
+    for (int64_t i = 0; i < size(); ++i) groups_.push_back(i / images);
+    for (int64_t group = 0; group <= groups_.back(); ++group) info_.group_names.push_back("burst " + std::to_string(first + group));
+    info_.groups_from = "column burst";
+  }
   void break_image(int64_t index) { broken_ = index; }
   DatasetInfo& editable_info() { return info_; }
 
  private:
   DatasetInfo info_;
-  std::vector<int64_t> labels_, biases_, shown_;
+  std::vector<int64_t> labels_, biases_, shown_, groups_;
   int64_t broken_ = -1;
 };
 

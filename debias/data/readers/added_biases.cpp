@@ -24,7 +24,7 @@ std::string folder_of_split(const std::vector<std::string>& images, const std::s
 }  // namespace
 
 AddedBiases::AddedBiases(const LabelColumns& columns)
-    : columns_{.file = columns.file, .path = columns.path, .label = std::nullopt, .bias = columns.bias},
+    : columns_{.file = columns.file, .path = columns.path, .label = std::nullopt, .bias = columns.bias, .group = columns.group},
       digest_(file_digest(columns.file)),
       finds_paths_(!has_path_column(columns)) {
   if (!finds_paths_) labels_ = read_label_file(columns_);
@@ -43,12 +43,29 @@ AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, cons
   std::vector<std::string> notes = labels_.notes;
   notes.insert(notes.end(), labels_.bias.notes.begin(), labels_.bias.notes.end());
   notes.insert(notes.end(), matched.notes.begin(), matched.notes.end());
-  for (const int64_t row : matched.of_image) {
-    biases.push_back(row == kUnknown ? kUnknown : labels_.rows[static_cast<size_t>(row)].bias);
+  const auto of_images = [&](int64_t LabelRow::*of_row) {
+    std::vector<int64_t> values;
+    for (const int64_t row : matched.of_image)
+      values.push_back(row == kUnknown ? kUnknown : labels_.rows[static_cast<size_t>(row)].*of_row);
+    return values;
+  };
+  int64_t unknown = 0;
+  if (has_biases()) {
+    biases = of_images(&LabelRow::bias);
+    unknown = std::count(biases.begin(), biases.end(), kUnknown);
+  } else {
+    for (int64_t i = 0; i < dataset->size(); ++i) biases.push_back(dataset->bias(i));
   }
-  const int64_t unknown = std::count(biases.begin(), biases.end(), kUnknown);
-  return {std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases)),
-          unknown, std::move(notes)};
+  auto added = std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases));
+  if (labels_.group.kind != ColumnKind::kAbsent) {
+    notes.insert(notes.end(), labels_.group.notes.begin(), labels_.group.notes.end());
+    std::vector<int64_t> groups = of_images(&LabelRow::group);
+    if (const auto alone = std::count(groups.begin(), groups.end(), kUnknown); alone > 0)
+      notes.push_back(
+          fmt::format("{} of {} images have no value of {} and are groups of their own", alone, groups.size(), labels_.group.title));
+    added->take_groups(labels_.group.names, std::move(groups), "column " + labels_.group.title);
+  }
+  return {std::move(added), unknown, std::move(notes)};
 }
 
 }  // namespace debias

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
+#include "debias/evaluate/row_mates.h"
 #include "debias/results/statistics.h"
 
 namespace debias {
@@ -131,6 +133,35 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+// The number of independent samples that a cell's count amounts to, cell by cell.
+std::vector<double> independent_counts(const GroupSamples& samples, const PredictionCounts& all,
+                                       const std::vector<std::vector<size_t>>& units) {
+  std::vector<double> squares(all.count.size()), of_units(all.count.size());
+  std::map<int64_t, Sums> own;
+  for (const auto& unit : units) {
+    own.clear();
+    for (const size_t i : unit) {
+      if (samples.labels[i] == kUnknown || samples.biases[i] == kUnknown) continue;
+      own[all.group(samples.labels[i], samples.biases[i])].add(1, samples.labels[i] == samples.predictions[i] ? 1 : 0);
+    }
+    for (const auto& [cell, sums] : own) {
+      const auto place = static_cast<size_t>(cell);
+      const double p = ratio(all.correct[place], all.count[place]);
+      const double excess = static_cast<double>(sums.correct) - p * static_cast<double>(sums.count);
+      squares[place] += excess * excess;
+      ++of_units[place];
+    }
+  }
+  std::vector<double> counts;
+  for (size_t cell = 0; cell < squares.size(); ++cell) {
+    const auto n = static_cast<double>(all.count[cell]);
+    const double p = n > 0 ? static_cast<double>(all.correct[cell]) / n : 0, spread = n * p * (1 - p), u = of_units[cell];
+    const double variance = u > 1 && n > 0 ? u / (u - 1) * squares[cell] / n : 0;
+    counts.push_back(variance > 0 && spread > 0 ? std::min(n, spread / variance) : u);
+  }
+  return counts;
+}
+
 void check(const std::vector<int64_t>& values, int64_t below, int64_t lowest, const char* what) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= lowest && values[i] < below) continue;
@@ -163,12 +194,18 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
   const PredictionCounts all = count_groups(samples);
   const std::vector<bool> evaluated = evaluated_cells(all, options.min_count);
   const auto N = static_cast<int64_t>(samples.labels.size());
+  const std::vector<std::vector<size_t>> units = rows_of_groups(samples.units);
+  const int64_t U = std::ssize(units);
+  if (U == 1) return {};
   std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
   at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
     for (int64_t r = low; r < high; ++r) {
       Random random({RngDomain::kEvaluate, bootstrap.seed, 0, static_cast<uint64_t>(r), 0, 0, kBootstrapStep});
       PredictionCounts counts = empty_counts(samples);
-      for (int64_t i = 0; i < N; ++i) add_sample(samples, static_cast<size_t>(random.below(N)), counts);
+      for (int64_t i = 0; i < N && U == 0; ++i) add_sample(samples, static_cast<size_t>(random.below(N)), counts);
+      for (int64_t u = 0; u < U; ++u) {
+        for (const size_t i : units[static_cast<size_t>(random.below(U))]) add_sample(samples, i, counts);
+      }
       drawn[r] = metrics_over(counts, options, evaluated);
     }
   });
@@ -184,10 +221,12 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
     intervals[name] = {quantile(sample, (1 - bootstrap.level) / 2), quantile(sample, (1 + bootstrap.level) / 2)};
   }
   if (intervals.contains("worst_group_acc")) {
+    const std::vector<double> independent = U == 0 ? std::vector<double>() : independent_counts(samples, all, units);
     std::vector<Proportion> shares;
     for (size_t cell = 0; cell < evaluated.size(); ++cell) {
       const auto count = static_cast<double>(all.count[cell]);
-      if (evaluated[cell] && count > 0) shares.push_back({static_cast<double>(all.correct[cell]) / count, count});
+      if (evaluated[cell] && count > 0)
+        shares.push_back({static_cast<double>(all.correct[cell]) / count, U == 0 ? count : independent[cell]});
     }
     intervals["worst_group_acc"] = smallest_interval(shares, bootstrap.level);
   }

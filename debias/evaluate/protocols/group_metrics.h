@@ -39,6 +39,7 @@ struct GroupSamples {
   std::vector<int64_t> labels, biases, predictions;  // [N] each; kUnknown: not known
   int64_t classes = 0;                               // labels and predictions are below
   int64_t groups = 0;                                // bias labels are below
+  std::vector<int64_t> units = {};                   // [N] what belongs together, kUnknown: a sample alone; empty: all are
 };
 
 enum class EmptyRate { kSkip, kZero };
@@ -73,6 +74,11 @@ struct Bootstrap {
 // are left out of its interval; a metric undefined in all, or zero replicates, has none. The minimum over small cells is lower in
 // replicates, so that percentiles can exclude its value: worst_group_acc has the interval of smallest_interval() instead
 // (statistics.h), over its cells. The same for any number of threads.
+//
+// Samples of one unit are not independent, so units are drawn, each with all of its samples. The count of a cell of worst_group_acc is then the
+// number of independent samples whose mean has the variance that its units show (Kish 1965, "Survey sampling", design effect): n p (1 - p) / V
+// with V = U / (U - 1) sum over its U units of (r_u - p n_u)^2 / n, at most n, and U where V or p (1 - p) is zero. A single unit has no
+// intervals.
 std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
                                                                  const Bootstrap& bootstrap);
 

@@ -10,11 +10,13 @@
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/prediction_marks.h"
 #include "debias/evaluate/protocols/group_tables.h"
+#include "debias/evaluate/row_mates.h"
 
 namespace debias {
 namespace {
 
 constexpr size_t kNamedCells = 5;  // of a note
+constexpr int64_t kFewUnits = 20;  // below, percentiles of a cluster bootstrap are too narrow (Cameron, Gelbach and Miller 2008)
 
 struct BiasedSplit {
   std::string name;
@@ -39,6 +41,7 @@ BiasedSplit read_split(const EvaluatedSplit& evaluated, const Dataset& train, in
   add_values(dataset, split);
   GroupSamples& samples = split.samples;
   samples.classes = classes;
+  samples.units = GroupNumbers().of(dataset);
   samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
   for (int64_t i = 0; i < dataset.size(); ++i) {
     samples.labels.push_back(dataset.label(i));
@@ -67,6 +70,18 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
                      lack, named, small > kNamedCells ? ", ..." : "");
 }
 
+// "groups: test: intervals are over 60 groups (column patient) of 240 images"; empty where no images belong together.
+std::string note_on_units(const BiasedSplit& split, const GroupsOptions& options) {
+  const DatasetInfo& info = split.dataset->info();
+  const int64_t units = group_count(split.samples.units);
+  if (split.samples.units.empty() || options.bootstrap == 0 || units == std::ssize(split.samples.units)) return "";
+  const std::string of = fmt::format("{} groups ({}) of {} {}", units, info.groups_from, split.samples.units.size(), split.dataset->what());
+  if (units < 2)
+    return fmt::format("groups: {}: no intervals: all {} belong together ({})", split.name, split.dataset->what(), info.groups_from);
+  return fmt::format("groups: {}: intervals are over {}{}", split.name, of,
+                     units < kFewUnits ? ", too few for reliable ones; treat them as lower bounds of the width" : "");
+}
+
 void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, std::vector<std::string>& undefined) {
   const PredictionCounts counts = count_groups(split.samples);
   for (const auto& [name, value] : group_metrics(counts, split.options)) {
@@ -82,6 +97,7 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
   for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
     if (result.metrics.contains(split.name + "." + name)) result.record.intervals[split.name + "." + name] = interval;
   }
+  if (const std::string note = note_on_units(split, options); !note.empty()) result.notes.push_back(note);
   if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
   result.record.groups[split.name] = group_table(split.dataset->info(), counts);
   result.record.classes[split.name] =

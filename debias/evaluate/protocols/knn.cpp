@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
 #include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/row_mates.h"
 
 namespace debias {
 namespace {
@@ -50,6 +52,19 @@ std::vector<double> votes(const std::vector<Neighbour>& nearest, const KnnGaller
   return scores;
 }
 
+void leave_out_mates(const KnnGallery& gallery, const UnitRows& voters, const std::vector<int64_t>& groups, int64_t query,
+                     std::vector<Neighbour>& nearest) {
+  std::erase_if(nearest, [&](const Neighbour& neighbour) {
+    return are_mates(groups, static_cast<size_t>(query), gallery.groups, static_cast<size_t>(voters.rows[neighbour.row]));
+  });
+}
+
+void keep_nearest(int64_t k, std::vector<Neighbour>& nearest) {
+  if (std::ssize(nearest) <= k) return;
+  std::nth_element(nearest.begin(), nearest.begin() + k, nearest.end(), nearer);
+  nearest.resize(static_cast<size_t>(k));
+}
+
 // Without the query itself; where rows like it have taken its place, without the farthest.
 void leave_out(int64_t query, const UnitRows& voters, std::vector<Neighbour>& nearest) {
   auto own = std::find_if(nearest.begin(), nearest.end(), [&](const Neighbour& n) { return voters.rows[n.row] == query; });
@@ -68,8 +83,21 @@ int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
   return *options.k;
 }
 
+int64_t most_mates(const KnnGallery& gallery, const std::vector<int64_t>& groups) {
+  if (gallery.groups.empty() || groups.empty()) return 0;
+  std::unordered_map<int64_t, int64_t> voters;
+  for (size_t i = 0; i < gallery.groups.size(); ++i) {
+    if (gallery.groups[i] != kUnknown && gallery.labels[i] != kUnknown) ++voters[gallery.groups[i]];
+  }
+  int64_t most = 0;
+  for (const int64_t group : groups) {
+    if (const auto found = voters.find(group); found != voters.end()) most = std::max(most, found->second);
+  }
+  return most;
+}
+
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
-              const KnnBlock& block, KnnQueries whose) {
+              const KnnBlock& block, KnnQueries whose, const std::vector<int64_t>& groups) {
   const at::NoGradGuard no_grad;
   check_lengths("gallery", gallery.values, gallery.labels.size());
   check_lengths("queries", queries, labels.size());
@@ -77,14 +105,16 @@ KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::v
   const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
   const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
   const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
-  const int64_t left_out = whose == KnnQueries::kGallery ? 1 : 0;
+  const int64_t itself = whose == KnnQueries::kGallery ? 1 : 0, left_out = std::max(itself, most_mates(gallery, groups));
   if (k < 1 || k > voters.count() - left_out)
     throw data_error("knn: k is {}, the gallery has {} labelled rows; give k of 1 to that", k, voters.count() - left_out);
   KnnResult result;
   result.predictions.resize(labels.size());
   result.ranks.resize(labels.size());
   nearest_rows(voters, rows, k + left_out, block, [&](int64_t query, std::vector<Neighbour> nearest) {
-    if (left_out > 0) leave_out(query, voters, nearest);
+    if (itself > 0) leave_out(query, voters, nearest);
+    if (left_out > itself) leave_out_mates(gallery, voters, groups, query, nearest);
+    keep_nearest(k, nearest);
     const std::vector<double> scores = votes(nearest, gallery, voters, temperature);
     result.predictions[query] = std::max_element(scores.begin(), scores.end()) - scores.begin();
     result.ranks[query] = label_rank(scores, labels[query]);
@@ -92,15 +122,18 @@ KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::v
   return result;
 }
 
-std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k) {
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k,
+                                                   const std::vector<int64_t>& groups) {
   check_lengths("gallery", gallery.values, gallery.labels.size());
   check_widths(gallery, queries);
   const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
   const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
   const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
   std::vector<std::vector<Neighbour>> result(rows.rows.size());
-  nearest_rows(voters, rows, std::min(k, voters.count()), {.search = KnnSearch::kExact},
+  nearest_rows(voters, rows, std::min(k + most_mates(gallery, groups), voters.count()), {.search = KnnSearch::kExact},
                [&](int64_t query, std::vector<Neighbour> nearest) {
+                 leave_out_mates(gallery, voters, groups, query, nearest);
+                 keep_nearest(k, nearest);
                  std::sort(nearest.begin(), nearest.end(), nearer);
                  for (Neighbour& neighbour : nearest) neighbour.row = voters.rows[neighbour.row];
                  result[query] = std::move(nearest);

@@ -32,9 +32,10 @@ struct KnnOptions {
 };
 
 struct KnnGallery {
-  at::Tensor values;            // float32 [N, D]
-  std::vector<int64_t> labels;  // [N]; rows of label kUnknown do not vote
-  int64_t classes = 0;          // every label is below
+  at::Tensor values;                 // float32 [N, D]
+  std::vector<int64_t> labels;       // [N]; rows of label kUnknown do not vote
+  int64_t classes = 0;               // every label is below
+  std::vector<int64_t> groups = {};  // [N], kUnknown: of none; empty: of none. Rows of the query's group do not vote
 };
 
 // kGallery: the queries are the gallery, and each is left out of its own neighbours.
@@ -48,13 +49,17 @@ struct KnnResult {
 // k of the options: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
 
-// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery, less one where the queries are the gallery. Data errors:
+// The largest number of the gallery's voters that belong to a query's group; `groups` are the queries', as the gallery's.
+int64_t most_mates(const KnnGallery& gallery, const std::vector<int64_t>& groups);
+
+// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery, less most_mates() and, at least, less one where the queries are the gallery. Data errors:
 // lists and rows of different lengths, widths that differ, k above the labelled rows. Numeric error on a row that is not finite.
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
-              const KnnBlock& block = {}, KnnQueries whose = KnnQueries::kOthers);
+              const KnnBlock& block = {}, KnnQueries whose = KnnQueries::kOthers, const std::vector<int64_t>& groups = {});
 
 // The rows of the gallery that have a label and are nearest to each query, at most k, nearest first, compared exactly. Neighbour::row
 // counts all rows of the gallery. Errors as of knn().
-std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k);
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k,
+                                                   const std::vector<int64_t>& groups = {});
 
 }  // namespace debias

@@ -13,6 +13,7 @@
 #include "debias/core/philox.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocols/logistic_regression.h"
+#include "debias/evaluate/row_mates.h"
 #include "debias/results/statistics.h"
 
 namespace debias {
@@ -37,6 +38,13 @@ std::map<int64_t, std::vector<int64_t>> rows_by_class(const std::vector<int64_t>
     if (labels[i] != kUnknown) rows[labels[i]].push_back(static_cast<int64_t>(i));
   }
   return rows;
+}
+
+// Places in `rows` of what is drawn together: a group, or a row alone.
+std::vector<std::vector<size_t>> units_of(const std::vector<int64_t>& rows, const std::vector<int64_t>& groups) {
+  std::vector<int64_t> own(rows.size(), kUnknown);
+  for (size_t i = 0; i < rows.size() && !groups.empty(); ++i) own[i] = groups[static_cast<size_t>(rows[i])];
+  return rows_of_groups(own);
 }
 
 void require_images(const std::vector<int64_t>& labels, const LowShotOptions& options, const Dataset& train) {
@@ -150,16 +158,23 @@ std::vector<LowShotSetting> low_shot_settings(const LowShotOptions& options) {
   return settings;
 }
 
-std::vector<int64_t> low_shot_rows(const std::vector<int64_t>& labels, const LowShotSetting& setting, int64_t draw, uint64_t seed) {
+std::vector<int64_t> low_shot_rows(const std::vector<int64_t>& labels, const LowShotSetting& setting, int64_t draw, uint64_t seed,
+                                   const std::vector<int64_t>& groups) {
   std::vector<int64_t> drawn;
   for (const auto& [label, rows] : rows_by_class(labels)) {
-    const std::vector<int64_t> order = permutation(std::ssize(rows), {.domain = RngDomain::kEvaluate,
-                                                                      .seed = seed,
-                                                                      .epoch = static_cast<uint64_t>(draw),
-                                                                      .sample = static_cast<uint64_t>(label),
-                                                                      .step = kDrawStep});
-    for (int64_t i = 0; i < setting.count_of(std::ssize(rows)); ++i) {
-      drawn.push_back(rows[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+    const std::vector<std::vector<size_t>> units = units_of(rows, groups);
+    const std::vector<int64_t> order = permutation(std::ssize(units), {.domain = RngDomain::kEvaluate,
+                                                                       .seed = seed,
+                                                                       .epoch = static_cast<uint64_t>(draw),
+                                                                       .sample = static_cast<uint64_t>(label),
+                                                                       .step = kDrawStep});
+    const int64_t wanted = setting.count_of(std::ssize(rows));
+    int64_t taken = 0;
+    for (const int64_t place : order) {
+      const std::vector<size_t>& unit = units[static_cast<size_t>(place)];
+      if (taken > 0 && 2 * (wanted - taken) <= std::ssize(unit)) continue;  // it would bring the number no nearer
+      taken += std::ssize(unit);
+      for (const size_t i : unit) drawn.push_back(rows[i]);
     }
   }
   std::ranges::sort(drawn);
@@ -193,6 +208,7 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
   const Features& train = cache.train();
   require_images(train.labels, options, *input.train);
 
+  const std::vector<int64_t> groups = GroupNumbers().of(*input.train, train.indices);
   const Standardisation scale = standardisation_of(train.values);
   EvaluationResult result;
   std::map<std::string, std::vector<double>> by_draw;
@@ -202,7 +218,7 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
   for (const LowShotSetting& setting : low_shot_settings(options)) {
     note_raised_classes(setting, train.labels, result.notes);
     for (int64_t draw = 0; draw < options.draws; ++draw) {
-      const std::vector<int64_t> rows = low_shot_rows(train.labels, setting, draw, static_cast<uint64_t>(*options.seed));
+      const std::vector<int64_t> rows = low_shot_rows(train.labels, setting, draw, static_cast<uint64_t>(*options.seed), groups);
       if (draw == 0) counts.emplace_back(setting.name, std::ssize(rows));
       const DrawnProbe probe(train, rows, classes, {.l2 = options.l2, .iterations = options.iterations, .scale = &scale}, progress);
       unfinished += !probe.converged();

@@ -45,7 +45,8 @@ struct LowShotSetting {
 std::vector<LowShotSetting> low_shot_settings(const LowShotOptions& options);  // shares first
 
 // Rows of one draw, ascending; labels [N], kUnknown is never drawn. No class has fewer rows than the setting takes.
-std::vector<int64_t> low_shot_rows(const std::vector<int64_t>& labels, const LowShotSetting& setting, int64_t draw, uint64_t seed);
+std::vector<int64_t> low_shot_rows(const std::vector<int64_t>& labels, const LowShotSetting& setting, int64_t draw, uint64_t seed,
+                                   const std::vector<int64_t>& groups = {});
 
 std::vector<Metric> low_shot_metrics();
 

@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocols/ranked_gallery.h"
+#include "debias/evaluate/row_mates.h"
 
 namespace debias {
 namespace {
@@ -19,7 +20,7 @@ constexpr int64_t kQueriesAtOnce = 64;
 // Labelled rows alone, of norm 1, with their places among all.
 struct UnitLabelled {
   at::Tensor values;
-  std::vector<int64_t> labels, places;
+  std::vector<int64_t> labels, places, groups;
 };
 
 UnitLabelled unit_labelled(const LabelledRows& rows) {
@@ -29,19 +30,21 @@ UnitLabelled unit_labelled(const LabelledRows& rows) {
     if (rows.labels[i] == kUnknown) continue;
     own.places.push_back(static_cast<int64_t>(i));
     own.labels.push_back(rows.labels[i]);
+    if (!rows.groups.empty()) own.groups.push_back(rows.groups[i]);
   }
   own.values = own.places.size() == rows.labels.size() ? unit : unit.index_select(0, at::tensor(own.places, at::kLong));
   return own;
 }
 
 // Result of one query with these cosines; no hits without a relevant row.
-RankingScores query_scores(const float* cosines, const UnitLabelled& gallery, int64_t label, int64_t own_place,
+RankingScores query_scores(const float* cosines, const UnitLabelled& gallery, const UnitLabelled& asked, size_t query, bool is_gallery,
                            const std::vector<int64_t>& ks, RankedGallery& ranked) {
   ranked.relevant.clear();
   ranked.others.clear();
   for (size_t j = 0; j < gallery.labels.size(); ++j) {
-    if (gallery.places[j] == own_place) continue;
-    (gallery.labels[j] == label ? ranked.relevant : ranked.others).push_back(cosines[j]);
+    if (is_gallery && gallery.places[j] == asked.places[query]) continue;
+    if (are_mates(asked.groups, query, gallery.groups, j)) continue;
+    (gallery.labels[j] == asked.labels[query] ? ranked.relevant : ranked.others).push_back(cosines[j]);
   }
   return ranked.relevant.empty() ? RankingScores() : score_ranking(ranked, ks);
 }
@@ -87,8 +90,8 @@ RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queri
       RankedGallery buffer;
       for (int64_t i = low; i < high; ++i) {
         const auto query = static_cast<size_t>(begin + i);
-        const int64_t own = whose == RetrievalQueries::kGallery ? asked.places[query] : kUnknown;
-        of_query[static_cast<size_t>(i)] = query_scores(cosine + i * N, ranked, asked.labels[query], own, ks, buffer);
+        of_query[static_cast<size_t>(i)] =
+            query_scores(cosine + i * N, ranked, asked, query, whose == RetrievalQueries::kGallery, ks, buffer);
       }
     });
     for (const RankingScores& query : of_query) add(query, scores);
@@ -120,7 +123,11 @@ EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& ca
     const Features& own = cache.split(evaluated.name);
     const Features& gallery = of_train ? cache.train() : own;
     const auto whose = of_train && !input.leaves_one_out ? RetrievalQueries::kOthers : RetrievalQueries::kGallery;
-    const RetrievalScores scores = retrieval({gallery.values, gallery.labels}, {own.values, own.labels}, whose, options.k, progress);
+    GroupNumbers numbers;
+    const std::vector<int64_t> own_groups = numbers.of(*evaluated.dataset, own.indices);
+    const std::vector<int64_t> gallery_groups = of_train ? numbers.of(*input.train, gallery.indices) : own_groups;
+    const RetrievalScores scores =
+        retrieval({gallery.values, gallery.labels, gallery_groups}, {own.values, own.labels, own_groups}, whose, options.k, progress);
     queries.emplace_back(evaluated.name, scores.queries);
     if (scores.without_relevant > 0) {
       result.notes.push_back(fmt::format("{}: {}: {} of {} queries have no other image of their class in the gallery and are left out",

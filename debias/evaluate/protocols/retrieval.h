@@ -36,8 +36,9 @@ struct RetrievalOptions {
 };
 
 struct LabelledRows {
-  at::Tensor values;            // float32 [N, D], of any norm
-  std::vector<int64_t> labels;  // [N]; kUnknown: neither a query nor in the gallery
+  at::Tensor values;                 // float32 [N, D], of any norm
+  std::vector<int64_t> labels;       // [N]; kUnknown: neither a query nor in the gallery
+  std::vector<int64_t> groups = {};  // [N], kUnknown: of none; empty: of none. Rows of the query's group are left out of its ranking
 };
 
 // kGallery: query i is row i of the gallery, and left out of its own ranking.
