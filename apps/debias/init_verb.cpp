@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
 
 #include "apps/debias/results.h"
+#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
@@ -21,25 +23,28 @@ constexpr int64_t kFewSteps = 300;  // fewer leave every network that is propose
 
 struct InitArguments {
   std::string folder, labels, goal, out, from;
-  std::vector<std::string> words;
+  std::vector<std::string> words, groups;
   double minutes = 10;
   bool json = false;
 };
 
-// --labels with the words labels.path, labels.label and labels.bias.
+// --labels with the words labels.path, labels.label, labels.bias and labels.group.
 Config label_columns(const InitArguments& arguments) {
-  if (arguments.words.empty()) return arguments.labels.empty() ? Config() : Config::string(arguments.labels);
+  if (arguments.words.empty() && arguments.groups.empty()) return arguments.labels.empty() ? Config() : Config::string(arguments.labels);
   Config asked = Config::map({{"labels", Config::map()}});
   if (!arguments.labels.empty()) asked.find("labels")->set("file", Config::string(arguments.labels));
   for (const std::string& word : arguments.words) {
     if (!word.starts_with("labels.")) {
-      throw usage_error("init: '{}': expected labels.path=, labels.label= or labels.bias=COLUMN; other keys are for debias train", word);
+      throw usage_error(
+          "init: '{}': expected labels.path=, labels.label=, labels.bias= or labels.group=COLUMN; other keys are for debias train", word);
     }
     asked.assign(word);
   }
   if (asked.find("labels")->find("file") == nullptr) {
-    throw usage_error("init: '{}' names a column of no file; add --labels FILE.csv", arguments.words.front());
+    throw usage_error("init: '{}' names a column of no file; add --labels FILE.csv",
+                      arguments.words.empty() ? "--group " + arguments.groups.front() : arguments.words.front());
   }
+  if (!arguments.groups.empty()) asked.find("labels")->set("group", Config::string(fmt::format("{}", fmt::join(arguments.groups, ","))));
   return LabelColumns::from_config(*asked.find("labels"), "init: labels").config();
 }
 
@@ -84,6 +89,7 @@ void print_likely_biases(const InitArguments& arguments, const FolderSurvey& sur
     }
     const std::filesystem::path recipe = proposal.corrected.file;
     const std::string out = (recipe.parent_path() / (recipe.stem().string() + "-" + file_word(title) + ".yaml")).string();
+    if (!arguments.groups.empty()) command += " --group " + shell_word(fmt::format("{}", fmt::join(arguments.groups, ",")));
     command += fmt::format(" {} --out {}", shell_word((unlabelled ? "labels.label=" : "labels.bias=") + title), shell_word(out));
     print_lines(fmt::format("note: column {} has few values, like a {}, and is not used; to use it:\n  {}\n", title,
                             unlabelled ? "class or bias label" : "bias label", command));
@@ -140,8 +146,9 @@ void add_init_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("folder", arguments->folder, "folder of images, with or without class folders, optionally split into train and test")
       ->required();
   verb->add_option("overrides", arguments->words,
-                   "labels.bias=COLUMN, labels.label=COLUMN, labels.path=COLUMN: other names of the CSV's columns");
+                   "labels.bias=COLUMN, labels.label=COLUMN, labels.path=COLUMN, labels.group=COLUMN: other names of the CSV's columns");
   verb->add_option("--labels", arguments->labels, "CSV of class and bias labels with the header path,label,bias")->option_text("FILE.csv");
+  add_group_columns(*verb, "they stay on one side of the evaluation, and are no negatives of each other", arguments->groups);
   verb->add_option("--goal", arguments->goal,
                    "bias: an encoder that does not use a known bias; sampling: an encoder trained without labels")
       ->option_text("bias|sampling");

@@ -69,14 +69,16 @@ void hold_out(const Dataset& train, FolderSurvey& survey) {
   const int64_t images = train.size();
   if (images < 2) throw FileError(train.source(0), "is the only image; training needs one, and evaluation another");
   survey.hold_out = std::clamp<int64_t>(std::llround(held_out_share(survey.train_check) * static_cast<double>(images)), 1, images - 1);
-  std::vector<int64_t> labels;
+  std::vector<int64_t> labels, groups;
   for (int64_t i = 0; i < images; ++i) labels.push_back(train.label(i));
+  for (int64_t i = 0; i < images && !train.info().group_names.empty(); ++i) groups.push_back(train.group(i));
   int64_t best = 0;
   for (int64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto parts = partition_hold_out(labels, survey.hold_out, static_cast<uint64_t>(seed));
+    const auto parts = partition_hold_out(labels, survey.hold_out, static_cast<uint64_t>(seed), groups);
     std::vector<BadFile> bad = bad_held_out(train, parts.held_out, survey.train_check.bad_files);
     if (seed == 0 || bad.size() < survey.evaluated_bad.size()) {
       best = seed;
+      survey.held_out = std::ssize(parts.held_out);
       survey.evaluated_bad = std::move(bad);
     }
     if (survey.evaluated_bad.empty()) break;
@@ -97,6 +99,29 @@ void refuse_single_class(const std::string& root, const DataCheck& train) {
       fmt::format("all {} labelled training images are of class '{}', and training needs two classes; add images of another, or "
                   "leave the labels out",
                   *only, train.class_names[static_cast<size_t>(only - train.per_class.begin())]));
+}
+
+// "240 training images are 60 groups (column burst), which hold_out keeps whole".
+void remark_on_groups(const Dataset& train, FolderSurvey& survey) {
+  if (train.info().group_names.empty()) return;
+  std::set<int64_t> groups;
+  int64_t alone = 0;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    if (train.group(i) == kUnknown) {
+      ++alone;
+    } else {
+      groups.insert(train.group(i));
+    }
+  }
+  survey.remarks.push_back(fmt::format("{} training images are {} groups ({}): they stay on one side, and training does not contrast them",
+                                       train.size(), std::ssize(groups) + alone, train.info().groups_from));
+}
+
+// Bias labels that training has not, such as those of another site, are no reason to refuse; a class is.
+MappedDataset with_unknown_biases(std::shared_ptr<const Dataset> evaluated, const Dataset& train) {
+  const NameTable names = name_table(train);
+  map_to_table(evaluated, {.classes = names.classes, .biases = {}}, UnknownNames::kRefuse);
+  return map_to_table(std::move(evaluated), names, UnknownNames::kIgnore);
 }
 
 // A class of which every file is damaged would be missing without a word.
@@ -142,6 +167,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   }
   refuse_single_class(root, survey.train_check);
   remark_on_unread_classes(*train, survey);
+  remark_on_groups(*train, survey);
   const std::vector<std::string>& unknown = survey.train_check.columns.remarks;
   survey.remarks.insert(survey.remarks.end(), unknown.begin(), unknown.end());
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
@@ -153,7 +179,13 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
                                            survey.layout.train));
       continue;
     }
-    const MappedDataset mapped = map_to_table(std::move(dataset), name_table(*train), UnknownNames::kRefuse);
+    const MappedDataset mapped = with_unknown_biases(dataset, *train);
+    for (int64_t i = 0; i < dataset->size(); ++i) {
+      if (mapped.dataset->bias(i) != kUnknown || dataset->bias(i) == kUnknown) continue;
+      survey.has_unknown_biases = true;
+      break;
+    }
+    survey.remarks.insert(survey.remarks.end(), mapped.remarks.begin(), mapped.remarks.end());
     survey.evaluated = evaluated;
     survey.evaluated_check = check_data(*mapped.dataset, 0, progress);
     survey.evaluated_bad = survey.evaluated_check->bad_files;

@@ -21,16 +21,19 @@ struct FolderSurvey {
   Config train, evaluated;                   // the `data.train` and `data.test` of a recipe
   DataCheck train_check;                     // covers every training image, also the held-out ones
   std::optional<DataCheck> evaluated_check;  // covers a folder of its own, with the names of training; empty if images are held out
-  int64_t hold_out = 0;
-  std::vector<BadFile> evaluated_bad;  // damaged files among those that would be evaluated
-  std::vector<std::string> remarks;    // one line each: what was ignored or read as unknown, and why images are held out
+  int64_t hold_out = 0;                      // the option of the training set
+  int64_t held_out = 0;                      // images: so many, or near it where groups stay on one side
+  bool has_unknown_biases = false;           // the evaluated folder has bias labels that training does not have
+  std::vector<BadFile> evaluated_bad;        // damaged files among those that would be evaluated
+  std::vector<std::string> remarks;          // one line each: what was ignored or read as unknown, and why images are held out
 
   bool has_labels() const { return train_check.class_names.size() > 1; }
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }
 };
 
 // `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error
-// where fewer than two images are left to train on and evaluate, where all labelled training images are of one class, or where an evaluated folder has a class or bias label that training does not have.
+// where fewer than two images are left to train on and evaluate, where all labelled training images are of one class, or where an evaluated folder has a class that training does not have. Images there with another bias label
+// count as of unknown bias.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
 // Why a correction by the bias labels of the training images would rest on too little, a clause: they are known of a minority of the

@@ -45,7 +45,7 @@ std::string flow(const Config& section) {
   return plain ? section.text() : nlohmann::json(section.text()).dump();
 }
 
-int64_t training_images(const FolderSurvey& survey) { return survey.train_check.count - survey.hold_out; }
+int64_t training_images(const FolderSurvey& survey) { return survey.train_check.count - survey.held_out; }
 
 // So that an epoch of a small set has steps, but 64 as long as there are four such batches: at 5 bias-conflicting images in 100 a
 // batch of 32 has hardly any.
@@ -87,7 +87,7 @@ std::string data_section(const FolderSurvey& survey) {
   std::string text = "data:\n";
   if (survey.hold_out > 0) {
     text += fmt::format("  # There is no test folder: {} images, the same share of every class, are held out of training for evaluation.\n",
-                        survey.hold_out);
+                        survey.held_out);
   }
   text += "  train:\n" + indented(survey.train.to_yaml(), 4);
   text += "  test:\n" + indented(survey.evaluated.to_yaml(), 4);
@@ -200,6 +200,9 @@ std::string protocol_list(const FolderSurvey& survey, InitGoal goal) {
 
 std::string evaluate_section(const FolderSurvey& survey, const ProposalInput& input) {
   std::string text = fmt::format("evaluate:\n  every: {}\n  protocols: {}\n", input.epochs, protocol_list(survey, input.goal));
+  if (survey.has_unknown_biases) {
+    text += "  unknown_classes: ignore    # images for evaluation whose bias label training does not have count as of unknown bias\n";
+  }
   if (!survey.has_labels()) return text;
   const int64_t per_class = training_images(survey) / static_cast<int64_t>(survey.train_check.class_names.size());
   return text + fmt::format("  knn: {{k: {}}}    # neighbours that vote; fewer than a class has images\n",

@@ -120,9 +120,9 @@ std::string aligned_text(const DataCheck& train) {
 std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   const DataCheck& train = survey.train_check;
   const Sizes sizes = sizes_of(survey);
-  std::string text = fmt::format("{}: {} training images, ", folder, train.count - survey.hold_out);
+  std::string text = fmt::format("{}: {} training images, ", folder, train.count - survey.held_out);
   text += survey.evaluated_check ? fmt::format("{} in {} for evaluation\n", survey.evaluated_check->count, evaluated_name(survey))
-                                 : fmt::format("{} more held out for evaluation\n", survey.hold_out);
+                                 : fmt::format("{} more held out for evaluation\n", survey.held_out);
   text += fmt::format("sizes: {} to {} pixels, median {}\n", pixels(sizes.smallest), pixels(sizes.largest), pixels(sizes.median));
   text += columns_text(train.columns);
   if (train.class_names.empty()) text += "no class folders and no labels\n";

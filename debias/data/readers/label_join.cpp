@@ -14,6 +14,7 @@
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/likely_bias.h"
+#include "debias/data/row_groups.h"
 #include "debias/data/shown_names.h"
 #include "debias/data/split_names.h"
 #include "debias/image/image_decode.h"
@@ -291,6 +292,28 @@ void report_values(const std::string& csv, const LabelColumn& column, const Valu
   for (const std::string& note : column.notes) add_note(csv, note, info);
 }
 
+// Whether the values name what the images are of, such as patients, though no option says so.
+bool may_be_group(const LabelFile& labels, const std::vector<std::string>& values, const std::vector<int64_t>& classes, size_t count) {
+  if (labels.group.kind != ColumnKind::kAbsent || count < 2) return false;
+  std::vector<std::string> known;
+  std::vector<int32_t> of_known;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (classes[i] == kUnknown) continue;
+    known.push_back(values[i]);
+    of_known.push_back(static_cast<int32_t>(classes[i]));
+  }
+  return !known.empty() && names_groups(known, of_known, static_cast<int32_t>(count));
+}
+
+std::string note_on_group(const std::string& csv, const std::string& title, const std::vector<std::string>& values) {
+  std::set<std::string> distinct(values.begin(), values.end());
+  distinct.erase("");
+  return without_control_characters(fmt::format(
+      "{0}: column {1} has {2} values, each in one class, as names of patients or bursts have; to keep their images together, add "
+      "--group {1}, or write labels: {{file: {0}, group: {1}}} in a recipe",
+      csv, title, distinct.size()));
+}
+
 // Reports the use of every column, for programs and, if some were not read, as remarks.
 void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<int64_t>& rows,
                     const std::vector<ImageFile>& files, DatasetInfo& info) {
@@ -306,9 +329,14 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
   for (const ImageFile& file : files) classes.push_back(file.label);
   for (const OtherColumn& column : labels.others) {
     use.ignored.push_back(column.title);
-    if (labels.bias.kind != ColumnKind::kAbsent || !labels.looks_for_bias) continue;
     std::vector<std::string> values;
     for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
+    if (may_be_group(labels, values, classes, info.class_names.size())) {
+      use.remarks.push_back(note_on_group(places.csv, column.title, values));
+      info.remarks.push_back(use.remarks.back());
+      continue;
+    }
+    if (labels.bias.kind != ColumnKind::kAbsent || !labels.looks_for_bias) continue;
     if (may_be_bias(values, classes)) use.likely_bias.push_back(column.title);
   }
   info.remarks.push_back(without_control_characters(fmt::format("{}: column{} {} not read", places.csv, use.ignored.size() == 1 ? "" : "s",
