@@ -65,4 +65,9 @@ std::vector<std::string> write_embeddings(const std::string& out, const Features
   return paths;
 }
 
+std::string group_field(const Dataset& dataset, int64_t index, CsvCells cells) {
+  const int64_t group = dataset.group(index);
+  return group == kUnknown ? "" : csv_field(dataset.info().group_names[static_cast<size_t>(group)], cells);
+}
+
 }  // namespace debias

@@ -28,4 +28,7 @@ std::vector<std::string> embedding_paths(const std::string& out);
 // `field` as a CSV file has it (quoted_field).
 std::string csv_field(const std::string& field, CsvCells cells);
 
+// The name of the group of image `index`, for a column `group`; empty where nothing says it.
+std::string group_field(const Dataset& dataset, int64_t index, CsvCells cells);
+
 }  // namespace debias

@@ -25,12 +25,14 @@ std::string name_path(const std::string& out) {
 std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset, CsvCells cells) {
   const auto& classes = dataset.info().class_names;
   const auto& biases = dataset.info().bias_names;
-  if (classes.empty() && biases.empty()) return std::nullopt;
-  std::string text = "filenames,labels,class,bias,bias_name\n";
+  const bool with_groups = !dataset.info().group_names.empty();
+  if (classes.empty() && biases.empty() && !with_groups) return std::nullopt;
+  std::string text = fmt::format("filenames,labels,class,bias,bias_name{}\n", with_groups ? ",group" : "");
   for (size_t i = 0; i < features.labels.size(); ++i) {
     const int64_t label = features.labels[i], bias = features.biases[i];
-    text += fmt::format("{},{},{},{},{}\n", csv_field(dataset.source(features.indices[i]), cells), label, name_field(classes, label, cells),
-                        bias, name_field(biases, bias, cells));
+    text +=
+        fmt::format("{},{},{},{},{}{}\n", csv_field(dataset.source(features.indices[i]), cells), label, name_field(classes, label, cells),
+                    bias, name_field(biases, bias, cells), with_groups ? "," + group_field(dataset, features.indices[i], cells) : "");
   }
   const std::string path = name_path(out);
   write_file_atomically(path, text);

@@ -194,15 +194,25 @@ void require_numeric_biases(const TableRowOptions& options, const TableRows& row
   }
 }
 
+bool has_embedded_names(const CsvTable& table) {
+  std::vector<std::string> titles = table.titles();
+  if (titles.size() == kEmbedNamesHeader.size() + 1 && titles.back() == kGroupColumn) titles.pop_back();
+  return titles == kEmbedNamesHeader;
+}
+
 void read_embedded(const CsvTable& table, TableRows& rows) {
-  const bool named = table.titles() == kEmbedNamesHeader;
+  const bool named = has_embedded_names(table);
   const ColumnFields numbers = table.fields(1);
   set_labels(numbers, named ? numbered_values(numbers, table.fields(2)) : label_values(numbers, rows), rows);
   if (!named) return;
   CategoricalValues biases = numbered_values(table.fields(3), table.fields(4));
-  if (biases.names.empty()) return;
-  rows.columns.push_back({"bias", false, std::move(biases.names), std::move(biases.values), {}});
-  rows.biases.push_back(0);
+  if (!biases.names.empty()) {
+    rows.columns.push_back({"bias", false, std::move(biases.names), std::move(biases.values), {}});
+    rows.biases.push_back(0);
+  }
+  if (table.titles().size() == kEmbedNamesHeader.size()) return;
+  rows.groups.push_back(rows.columns.size());
+  rows.columns.push_back(described(table.fields(kEmbedNamesHeader.size()), /*numeric=*/false, /*is_bias=*/false, rows));
 }
 
 bool asks_for_columns(const TableRowOptions& options) {
@@ -278,7 +288,7 @@ TableRows read_table_rows(const std::string& path, const TableRowOptions& option
     rows.names = sample_names(table, *names);
     rows.repeated = repeated_rows(table, rows.name_column, rows.names);
   }
-  const bool embedded = table.titles() == kEmbedHeader || table.titles() == kEmbedNamesHeader;
+  const bool embedded = table.titles() == kEmbedHeader || has_embedded_names(table);
   if (embedded && !asks_for_columns(options)) {
     read_embedded(table, rows);
   } else {

@@ -116,7 +116,8 @@ Features labelled(Features features, bool some_labels, Log& log, const std::stri
   return result;
 }
 
-std::string row_lines(const FolderSplit& split, const Features& features, bool with_bias, bool with_split_in_path, CsvCells cells) {
+std::string row_lines(const FolderSplit& split, const Features& features, bool with_bias, bool with_groups, bool with_split_in_path,
+                      CsvCells cells) {
   const DatasetInfo& info = split.images->info();
   std::string lines;
   for (size_t i = 0; i < features.labels.size(); ++i) {
@@ -124,7 +125,7 @@ std::string row_lines(const FolderSplit& split, const Features& features, bool w
     lines += csv_field(with_split_in_path ? split.name + "/" + source : source, cells);
     lines += "," + field_of(info.class_names, features.labels[i], cells);
     if (with_bias) lines += "," + field_of(info.bias_names, features.biases[i], cells);
-    lines += "," + split.name + "\n";
+    lines += "," + split.name + (with_groups ? "," + group_field(*split.images, features.indices[i], cells) : "") + "\n";
   }
   return lines;
 }
@@ -200,7 +201,8 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
                                .on_error = asked.on_error};
   const bool with_bias = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().bias_names.empty(); });
   const bool some_labels = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().class_names.empty(); });
-  std::string csv = with_bias ? "path,label,bias,split\n" : "path,label,split\n";
+  const bool with_groups = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().group_names.empty(); });
+  std::string csv = fmt::format("path,label,{}split{}\n", with_bias ? "bias," : "", with_groups ? ",group" : "");
   std::vector<at::Tensor> parts;
   Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.encoder.entry->name}, {"splits", Json::object()}};
   for (const FolderSplit& split : splits) {
@@ -208,8 +210,8 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
     for (const auto& image : unreadable_sources(extracted, *split.images)) result["skipped"].push_back(image);
     const Features features = labelled(std::move(extracted), some_labels, log, split.name);
     parts.push_back(features.values);
-    csv +=
-        row_lines(split, features, with_bias, !data_set_is(asked.reader, &DatasetEntry::is_any_folder) && splits.size() > 1, asked.cells);
+    csv += row_lines(split, features, with_bias, with_groups, !data_set_is(asked.reader, &DatasetEntry::is_any_folder) && splits.size() > 1,
+                     asked.cells);
     result["splits"][split.name] = result["splits"].value(split.name, int64_t{0}) + features.values.size(0);
   }
   const at::Tensor all = at::cat(parts, 0);

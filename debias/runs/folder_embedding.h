@@ -33,7 +33,7 @@ struct FolderEmbedding {
   bool reused = false;                                  // the files existed, from the same images, weights and views; nothing was computed
 };
 
-// Writes F.npy (float32 [N, D], not normalised), F.csv (path, label, bias if there is one, split: train, valid, test) and
+// Writes F.npy (float32 [N, D], not normalised), F.csv (path, label, bias if there is one, split: train, valid, test, and group if there is one) and
 // F.embedding.json, which records the source. Usage errors: another extension, an output inside the folder or over an input. Errors of
 // frozen_encoder().
 FolderEmbedding embed_folder(const FolderEmbeddingRequest& request, Progress& progress, Log& log);

@@ -185,14 +185,15 @@ std::string name_of(const std::vector<std::string>& names, int64_t number) {
 }
 
 // Rows whose label is known; a feature table has no others.
-at::Tensor add_rows(const std::string& split, const Dataset& dataset, const Features& features, std::string& csv) {
+at::Tensor add_rows(const std::string& split, const Dataset& dataset, const Features& features, bool with_groups, std::string& csv) {
   std::vector<int64_t> kept;
   for (size_t i = 0; i < features.labels.size(); ++i) {
     if (features.labels[i] == kUnknown) continue;
     kept.push_back(static_cast<int64_t>(i));
     const std::string path = fmt::format("{}/{}", split, dataset.source(features.indices[i]));  // sets may share names
-    csv += fmt::format("{},{},{},{}\n", csv_field(path, CsvCells::kGuarded), name_of(dataset.info().class_names, features.labels[i]),
-                       name_of(dataset.info().bias_names, features.biases[i]), split);
+    csv += fmt::format("{},{},{},{}{}\n", csv_field(path, CsvCells::kGuarded), name_of(dataset.info().class_names, features.labels[i]),
+                       name_of(dataset.info().bias_names, features.biases[i]), split,
+                       with_groups ? "," + group_field(dataset, features.indices[i], CsvCells::kGuarded) : "");
   }
   return features.values.index_select(0, at::tensor(kept, at::kLong));
 }
@@ -208,10 +209,12 @@ FeatureTableFiles embed_table(const RunToEmbed& asked, const std::string& folder
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   run.encoder->to(device);
   EvaluationCache cache(input, progress);
-  std::string csv = "path,label,bias,split\n";
-  std::vector<at::Tensor> parts = {add_rows("train", *input.train, cache.train(), csv)};
+  bool with_groups = !input.train->info().group_names.empty();
+  for (const auto& evaluated : evaluated_splits(input)) with_groups |= !evaluated.dataset->info().group_names.empty();
+  std::string csv = with_groups ? "path,label,bias,split,group\n" : "path,label,bias,split\n";
+  std::vector<at::Tensor> parts = {add_rows("train", *input.train, cache.train(), with_groups, csv)};
   for (const auto& evaluated : evaluated_splits(input))
-    parts.push_back(add_rows(evaluated.name, *evaluated.dataset, cache.split(evaluated.name), csv));
+    parts.push_back(add_rows(evaluated.name, *evaluated.dataset, cache.split(evaluated.name), with_groups, csv));
   const at::Tensor all = at::cat(parts, 0);
   const std::string vectors = folder + "/features.npy", rows = folder + "/features.csv";
   write_npy(vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());
