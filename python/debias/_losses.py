@@ -227,8 +227,8 @@ class _LabelFree(Objective):
         """Views [B, D], or one tensor [B, V, D]; labels [B] only if an option needs them.
 
         keys [K, D], such as a queue, are compared with the first view; further views are its positives, as in `loss(q, k, keys=queue)`. ids
-        [B] and key_ids [K] (negative: no sample) identify the samples. Keys of an anchor's own sample are not negatives; without further
-        views they are its positives. key_labels [K] belong to labels. temperature is a tensor that replaces the option and may require a
+        [B] and key_ids [K] (negative: no sample) identify the samples: give images of one patient or burst one id, and they are not
+        negatives of each other. Keys of an anchor's own sample are not negatives; without further views they are its positives. key_labels [K] belong to labels. temperature is a tensor that replaces the option and may require a
         gradient.
         """
         return self._evaluate(views, labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids, temperature=temperature)

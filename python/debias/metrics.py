@@ -66,7 +66,7 @@ def _alignment(aligned, labels):
 
 
 def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *, aligned: Any = None, min_count: int = 1, empty: str = "skip",
-                  replicates: int = 0, level: float = 0.95, seed: int = 1) -> Dict[str, Any]:
+                  replicates: int = 0, level: float = 0.95, seed: int = 1, groups: Optional[_Integers] = None) -> Dict[str, Any]:
     """Accuracy and fairness by group, as a dict of numbers, NaN if undefined. A group is the samples of one label and one bias label.
 
     The keys are acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and
@@ -80,13 +80,16 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
         replicates: number of bootstrap replicates.
         level: confidence level of the intervals.
         seed: seed of the bootstrap.
+        groups: [N] integers of what belongs together, such as patients (-1: a sample alone); the bootstrap then draws these, and the
+            intervals of a single one are left out.
     """
     like = torch.empty(0, device="cpu")
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like)
     predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
                "replicates": _whole("group_metrics: replicates", replicates, 0), "level": float(level),
-               "seed": _whole("group_metrics: seed", seed, 0)}
+               "seed": _whole("group_metrics: seed", seed, 0),
+               "groups": _inputs.integers("group_metrics", groups, "groups", like)}
     found = _plain_groups.measured(predictions, labels, bias, options)
     out = dict(found["metrics"])
     if replicates:

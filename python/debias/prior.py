@@ -22,18 +22,22 @@ class Prior(NamedTuple):
     classes: Optional[int]  # by labels: those seen
     threshold: Optional[float]  # by views: the cosine at which the bound was taken
     assumptions: Tuple[str, ...]
+    groups: Optional[int] = None  # of these images, where some belong together
 
 
 def _prior(found: Dict[str, Any]) -> Prior:
     return Prior(found["tau_plus"], found["low"], found["high"], found["method"], found["images"], found.get("classes"),
-                 found.get("threshold"), tuple(found["assumptions"]))
+                 found.get("threshold"), tuple(found["assumptions"]), found.get("groups"))
 
 
-def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable]) -> Prior:
-    """Estimates the prior from the labels [N] of a random sample, or of a table; -1 is ignored."""
+def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable], groups: Union[torch.Tensor, Sequence[int], None] = None) -> Prior:
+    """Estimates the prior from the labels [N] of a random sample, or of a table; -1 is ignored.
+
+    groups [N] are integers of what belongs together, such as patients (-1: a sample alone): pairs of one group do not count.
+    """
     labels = labels.label_numbers() if isinstance(labels, FeatureTable) else labels
     labels = _inputs.needed_integers("prior", labels, "labels", torch.empty(0, device="cpu"))
-    return _prior(_plain.of_labels(labels))
+    return _prior(_plain.of_labels(labels, _inputs.integers("prior", groups, "groups", torch.empty(0, device="cpu"))))
 
 
 def from_views(*views: torch.Tensor) -> Prior:

@@ -135,10 +135,15 @@ def _check_keys(name, entry, call):
         refuse(name, "keys: the anchors have labels, the keys none; give labels of the keys too (-1 = unknown)")
 
 
+def may_repeat(ids):
+    """Whether two samples have one id, as far as the values can be read."""
+    return not can_read(ids) or len(ids.unique()) < len(ids)
+
+
 def require_distinct(name, ids, conditions):
-    """Rejects a batch in which two samples have one id."""
+    """Rejects a batch in which two samples have one id, for objectives that compare samples by label."""
     if ids is None:
         return
     ordered = ids.sort().values
     conditions.require((ordered[1:] != ordered[:-1]).all(),
-                       lambda: f"{name}: ids: two samples of the batch have one id; number the occurrences of a repeated sample")
+                       lambda: f"{name}: ids: two samples of the batch have one id; here labels say what is no negative, so leave ids out or number the samples")

@@ -19,19 +19,50 @@ _OF_VIEWS = ("the images are a random sample of the images that negatives are dr
              "there is no lower bound: `low` is 0")
 
 
-def of_labels(labels):
+def _variance(counts, n):
+    """Of the share of agreeing pairs of n independent labels, of which these are of each class."""
+    every = n + _PSEUDO_LABELS
+    squares = (sum(count**2 for count in counts) + _PSEUDO_LABELS) / every**2
+    cubes = (sum(count**3 for count in counts) + _PSEUDO_LABELS) / every**3
+    return (4 * (n - 2) * max(0.0, cubes - squares**2) + 2 * (squares - squares**2)) / (n * (n - 1))
+
+
+def _of_groups(known, groups):
+    """The share of agreeing pairs of different groups, its variance by the jackknife over groups, their number, and whether each is of one class."""
+    alone = groups < 0
+    groups = torch.where(alone, groups.max().clamp_min(-1) + 1 + torch.arange(len(groups), device="cpu"), groups)
+    units, of_unit = torch.unique(groups, return_inverse=True)
+    classes, of_class = torch.unique(known, return_inverse=True)
+    cells, counts = torch.unique(of_unit * len(classes) + of_class, return_counts=True)
+    counts, rows = counts.double(), torch.bincount(of_unit).double()
+    whole, n = torch.bincount(of_class).double(), float(len(known))
+    agreeing, pairs = float(whole.square().sum() - counts.square().sum()), float(n * n - rows.square().sum())
+    if len(units) < 2:
+        raise ValueError(f"prior: all {len(known)} labelled images are of one group, and pairs of one group do not count; it needs two groups")
+    own = torch.zeros(len(units), dtype=torch.float64).index_add_(0, cells // len(classes), counts * (whole[cells % len(classes)] - counts))
+    left, pairs_left = agreeing - 2 * own, pairs - 2 * rows * (n - rows)
+    ratios = (left / pairs_left)[pairs_left > 0]
+    spread = float((ratios - ratios.mean()).square().sum()) * (1 - 1 / len(ratios)) if len(ratios) else 0.0
+    return agreeing / pairs, spread, len(units), len(cells) == len(units)
+
+
+def of_labels(labels, groups=None):
+    if groups is not None and len(groups) != len(labels):
+        raise ValueError(f"prior: {len(labels)} labels and {len(groups)} groups; give one for each label")
     known = labels[labels >= 0].cpu()
     n = len(known)
     if n < 2:
         raise ValueError(f"prior: {n} of {len(labels)} labels are known; it needs at least two")
     counts = torch.unique(known, return_counts=True)[1].tolist()
-    every = n + _PSEUDO_LABELS
-    squares = (sum(count**2 for count in counts) + _PSEUDO_LABELS) / every**2
-    cubes = (sum(count**3 for count in counts) + _PSEUDO_LABELS) / every**3
-    variance = (4 * (n - 2) * max(0.0, cubes - squares**2) + 2 * (squares - squares**2)) / (n * (n - 1))
-    tau_plus, half_width = sum(count * (count - 1) for count in counts) / (n * (n - 1)), _TWO_SIDED * math.sqrt(variance)
+    variance, tau_plus, units = _variance(counts, n), sum(count * (count - 1) for count in counts) / (n * (n - 1)), n
+    if groups is not None:
+        tau_plus, spread, units, pure = _of_groups(known, groups.cpu()[labels.cpu() >= 0])
+        if units < n:
+            variance = max(variance, spread)
+            variance = max(variance, _variance([count * units / n for count in counts], units)) if pure else variance
+    half_width = _TWO_SIDED * math.sqrt(variance)
     return {"tau_plus": tau_plus, "low": max(0.0, tau_plus - half_width), "high": min(1.0, tau_plus + half_width), "method": "labels",
-            "assumptions": _OF_LABELS, "images": n, "classes": len(counts)}
+            "assumptions": _OF_LABELS, "images": n, "classes": len(counts), "groups": units if units < n else None}
 
 
 def _divergence(a, b):

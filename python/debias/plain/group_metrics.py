@@ -32,10 +32,35 @@ def _check(values, below, lowest, what):
                          "the labels")
 
 
-class Samples:
-    """Labels, bias labels and predictions [N], -1: unknown. Samples of which all three agree are of one kind."""
+def _numbered_units(groups):
+    """int64 [N] from 0 on, in the order of the first; -1 is a unit of its own."""
+    numbers, found = {}, []
+    for row, group in enumerate(groups.tolist()):
+        found.append(numbers.setdefault((group,) if group >= 0 else (-1, row), len(numbers)))
+    return torch.tensor(found, dtype=torch.int64, device="cpu")
 
-    def __init__(self, predictions, labels, bias):
+
+def _independent(samples, counted, whole):
+    """How many independent samples each counted cell amounts to (debias/evaluate/protocols/group_metrics.h)."""
+    right = samples.label == samples.prediction
+    label, bias, hit = (values[samples.kind] for values in (samples.label, samples.bias, right))
+    amounts = []
+    for y, b in counted.nonzero().tolist():
+        chosen = (label == y) & (bias == b)
+        units, place = torch.unique(samples.unit[chosen], return_inverse=True)
+        n, u, p = float(whole.count[0, y, b]), len(units), float(whole.correct[0, y, b] / whole.count[0, y, b])
+        excess = torch.zeros(u, dtype=torch.float64).index_add_(0, place, hit[chosen].double() - p)
+        variance = u / (u - 1) * float(excess.square().sum()) / n if u > 1 else 0.0
+        spread = n * p * (1 - p)
+        amounts.append(min(n, spread / variance) if variance > 0 and spread > 0 else float(u))
+    return amounts
+
+
+class Samples:
+    """Labels, bias labels and predictions [N], -1: unknown. Samples of which all three agree are of one kind. units [N] or None: samples of
+    one number belong together, -1: a sample alone."""
+
+    def __init__(self, predictions, labels, bias, units=None):
         count = len(labels)
         if not len(bias) == len(predictions) == count:
             raise ValueError(f"groups: {count} labels, {len(bias)} bias labels and {len(predictions)} predictions; give one of each per "
@@ -48,6 +73,7 @@ class Samples:
         codes = ((labels + 1) * (self.groups + 1) + bias + 1) * self.classes + predictions
         kinds, self.kind = torch.unique(codes, return_inverse=True)
         cells, self.prediction = kinds // self.classes, kinds % self.classes  # these three of each kind
+        self.unit = None if units is None else _numbered_units(units.cpu())
         self.label, self.bias = cells // (self.groups + 1) - 1, cells % (self.groups + 1) - 1
 
     def counts(self, histograms):
@@ -67,8 +93,17 @@ class Samples:
         return self.counts(torch.bincount(self.kind, minlength=len(self.label)).unsqueeze(0))
 
     def drawn_histograms(self, replicates, seed):
-        """Of a range of the bootstrap's replicates."""
-        kinds, blocks = len(self.label), (len(self.kind) + 1) // 2
+        """Of a range of the bootstrap's replicates: samples are drawn, or where some belong together what they belong to."""
+        if self.unit is None:
+            return self._drawn(self.kind, len(self.label), replicates, seed)
+        units = int(self.unit.max()) + 1
+        times = self._drawn(torch.arange(units), units, replicates, seed)[:, self.unit]
+        return times.new_zeros(len(replicates), len(self.label)).scatter_add_(1, self.kind.expand_as(times), times)
+
+    @staticmethod
+    def _drawn(kind, kinds, replicates, seed):
+        """How often each kind is drawn, int64 [R, kinds], in as many draws as there are elements of `kind`."""
+        blocks = (len(kind) + 1) // 2
         width = -(-blocks // -(-blocks // _BLOCKS))  # pieces of one size
         rows = min(len(replicates), _DRAWN // width)
         room = torch.empty(5, rows, width, dtype=torch.int64, device="cpu")
@@ -78,14 +113,14 @@ class Samples:
             some, of_some = replicates[top:top + rows], histograms[top:top + rows]
             for begin in range(0, blocks, width):
                 own = range(begin, min(begin + width, blocks))
-                for places in drawn_with_replacement(len(self.kind), some, own, seed, room[:, :len(some), :len(own)]):
-                    drawn = self.kind.index_select(0, places.flatten()).view_as(places)
+                for places in drawn_with_replacement(len(kind), some, own, seed, room[:, :len(some), :len(own)]):
+                    drawn = kind.index_select(0, places.flatten()).view_as(places)
                     of_some.scatter_add_(1, drawn, one.expand_as(drawn))
         return histograms
 
     def drawn_counts(self, replicates, seed):
         """Yields the counts of the bootstrap's replicates in their order, of some at a time. Without samples there are none."""
-        some = max(1, _NUMBERS // max(len(self.label), self.classes * self.groups))
+        some = max(1, _NUMBERS // max(len(self.label), self.classes * self.groups, 0 if self.unit is None else len(self.unit)))
         for first in range(0, replicates if len(self.kind) else 0, some):
             yield self.counts(self.drawn_histograms(range(first, min(first + some, replicates)), seed))
 
@@ -163,7 +198,12 @@ def measured(predictions, labels, bias, options):
         raise ValueError(f"group_metrics: empty: unknown value '{options['empty']}'{near}")
     if not 0 < options["level"] < 1:
         raise ValueError(f"group_metrics: level: expected a number in (0, 1), found {options['level']}")
-    samples = Samples(predictions, labels, bias)
+    groups = options.get("groups")
+    if groups is not None and len(groups) != len(labels):
+        raise ValueError(f"groups: {len(labels)} labels and {len(groups)} groups; give one for each sample")
+    samples = Samples(predictions, labels, bias, groups)
+    if samples.unit is not None and len(labels) and int(samples.unit.max()) == 0:
+        options = {**options, "replicates": 0}
     whole, sides = samples.all_counts(), _sides(options["aligned"] or [], samples.classes, samples.groups)
     counted = whole.count[0] >= options["min_count"]
     measure = lambda counts: _metrics(counts, options["empty"], counted, sides)
@@ -176,6 +216,8 @@ def measured(predictions, labels, bias, options):
             intervals[name] = [_quantile(values, q) for q in _tails(options["level"])]
     if "worst_group_acc" in intervals:
         chosen = counted & (whole.count[0] > 0)
-        shares = list(zip(whole.correct[0][chosen].tolist(), whole.count[0][chosen].tolist()))
+        count = whole.count[0][chosen]
+        amounts = count.tolist() if samples.unit is None else _independent(samples, chosen, whole)
+        shares = [(share * n, n) for share, n in zip((whole.correct[0][chosen] / count).tolist(), amounts)]
         intervals["worst_group_acc"] = _smallest(shares, options["level"])
     return {"metrics": {name: values.item() for name, values in measure(whole).items()}, "intervals": intervals}

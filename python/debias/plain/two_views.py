@@ -1,7 +1,7 @@
 """The sums that label-free objectives are made of, in log space.
 
 Views u and v of B samples give 2B rows, all of them anchors, each the other's positive: row a and row (a + B) mod 2B. The negatives of a
-are all rows but these two, N = 2B - 2. With keys, all V·B rows are anchors, their negatives the keys of other samples, and their positives
+are all rows but these two, N = 2B - 2; samples with one id, such as images of one burst, are no negatives of each other. With keys, all V·B rows are anchors, their negatives the keys of other samples, and their positives
 those given, or the keys of their own sample.
 """
 
@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple
 
 import torch
 
-from .call import require_distinct
+from .call import may_repeat
 from .log_space import log_sum_exp
 from .pair_sums import LogSum, pair_sums
 from .pairs import keyed_pairs, square_pairs, tiled
@@ -81,9 +81,20 @@ def _square(call, first, second, grouped):
     rows = call.rows() if z.shape[1] == 2 else torch.cat([z[:, first], z[:, second]])
     pairs = square_pairs(rows, call.samples(), call.labels, 2, call)
     further = [tiled_rows(z[:, view]) for view in range(z.shape[1]) if view not in (first, second)] if grouped else []
+    if call.ids is not None and may_repeat(call.ids):
+        return _with_mates(pairs, count, call, further)
     # A number that may be read, unless the batch has any size for whoever traces the call.
     negatives = torch.zeros_like(rows[:, 0].detach()) + (2 * count - 2) if torch.compiler.is_compiling() else 2.0 * count - 2
     return TwoViews(pairs, negatives, None if call.labels is None else tiled(call.labels >= 0, 2), further)
+
+
+def _with_mates(pairs, count, call, further):
+    """Samples share ids: the equal rows of an anchor are not its positive alone, and anchors have different numbers of negatives."""
+    positive = pairs.scaled()
+    positive = ((positive[:count] * pairs.anchors[count:]).sum(1)).repeat(2)
+    others = [(pairs.scaled() * rows).sum(1) for rows in further]
+    labelled = None if call.labels is None else tiled(call.labels >= 0, 2)
+    return TwoViews(pairs, pairs.size("unequal"), labelled, positive=positive, mean_positive=_log_mean(torch.stack([positive, *others], 1)))
 
 
 def tiled_rows(rows):
@@ -132,7 +143,6 @@ def compared(name, call, conditions, aggregation="pairs"):
     """grouping: views 0 and 1 are compared, the further ones join their positives; pairs: every two views are."""
     if call.keys is not None:
         return Comparison([_keyed(name, call, conditions)], [(0, 0)], call)
-    require_distinct(name, call.ids, conditions)
     views = call.z.shape[1]
     grouped = aggregation == "grouping"
     pairs = [(0, 1)] if grouped else [(first, second) for first in range(views) for second in range(first + 1, views)]
