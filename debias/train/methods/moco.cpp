@@ -129,7 +129,7 @@ class Moco final : public Method {
       input.keys = own.squeeze(1);
       input.key_samples = ids;
       input.key_labels = labels;
-      if (!parts().linked.empty() && !term.needs_labels()) input.positives = own;  // keys of group mates are no positives either
+      if (!parts().linked.empty() && !term.compares_classes()) input.positives = own;  // keys of group mates are no positives either
     } else {
       input.positives = own;
       input.keys = queue_->rows();

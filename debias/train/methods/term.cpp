@@ -36,8 +36,13 @@ bool can_leave_out(const ObjectiveEntry& entry) {
   return std::ranges::find(entry.options, kDrops, &OptionSpec::name) != entry.options.end();
 }
 
+// Whether an objective takes what is of one class for positives, or for no negatives.
+bool compares_classes(const ObjectiveEntry& entry) { return entry.needs_labels || entry.joins_positives; }
+
 // Whether the method compares keys by sample, so that group mates are keys of one sample.
-bool compares_samples(const Recipe& recipe, const ObjectiveEntry& entry) { return method_of(recipe).gives_keys && !entry.needs_labels; }
+bool compares_samples(const Recipe& recipe, const ObjectiveEntry& entry) {
+  return method_of(recipe).gives_keys && !compares_classes(entry);
+}
 
 // Whether a term leaves out group mates as if they were of one class.
 bool drops_mates(const Recipe& recipe, const TermRecipe& term) {
@@ -75,7 +80,7 @@ MixedGroups mixed_groups(const SampleTable& samples) {
 std::string caution_on_groups(const Recipe& recipe, const TermRecipe& term, const SampleTable& samples, const MixedGroups& mixed) {
   const ObjectiveEntry& entry = *term.entry;
   if (recipe.must_link || drops_mates(recipe, term) || compares_samples(recipe, entry)) return "";
-  if (entry.needs_labels || term.objective->drops_false_negatives()) {
+  if ((compares_classes(entry) && !samples.info().class_names.empty()) || term.objective->drops_false_negatives()) {
     if (mixed.count == 0) return "";
     return fmt::format(
         "objective '{}' compares classes: images of one group and of different classes are negatives, in {} groups (the first: {})",

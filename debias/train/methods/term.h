@@ -39,7 +39,7 @@ class Term {
   bool has_labels() const { return has_labels_; }  // of the data set
   bool has_bias() const { return has_bias_; }
   bool takes_links() const { return takes_links_; }
-  bool needs_labels() const { return recipe_.entry->needs_labels; }
+  bool compares_classes() const { return recipe_.entry->needs_labels || recipe_.entry->joins_positives; }
   const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
   std::string caution() const { return options().caution(); }         // ObjectiveOptions::caution; empty: none
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
