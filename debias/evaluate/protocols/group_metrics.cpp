@@ -194,9 +194,10 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
   const PredictionCounts all = count_groups(samples);
   const std::vector<bool> evaluated = evaluated_cells(all, options.min_count);
   const auto N = static_cast<int64_t>(samples.labels.size());
-  const std::vector<std::vector<size_t>> units = rows_of_groups(samples.units);
+  std::vector<std::vector<size_t>> units = rows_of_groups(samples.units);
+  if (std::ssize(units) == N) units.clear();  // none belongs to another
   const int64_t U = std::ssize(units);
-  if (U == 1) return {};
+  if (U == 1 && N > 1) return {};
   std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
   at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
     for (int64_t r = low; r < high; ++r) {

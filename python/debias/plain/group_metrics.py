@@ -202,6 +202,8 @@ def measured(predictions, labels, bias, options):
     if groups is not None and len(groups) != len(labels):
         raise ValueError(f"groups: {len(labels)} labels and {len(groups)} groups; give one for each sample")
     samples = Samples(predictions, labels, bias, groups)
+    if samples.unit is not None and len(labels) and int(samples.unit.max()) == len(labels) - 1:  # none belongs to another
+        samples.unit = None
     if samples.unit is not None and len(labels) and int(samples.unit.max()) == 0:
         options = {**options, "replicates": 0}
     whole, sides = samples.all_counts(), _sides(options["aligned"] or [], samples.classes, samples.groups)
