@@ -29,6 +29,21 @@ TEST_F(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {
               AllOf(HasSubstr("at most 0."), HasSubstr("assumes: two views of an image are as similar")));
 }
 
+TEST_F(PriorVerb, LeavesOutPairsOfOneGroup) {
+  write_npy("f.npy", DType::kFloat32, {4, 2}, std::vector<float>{1, 0, 1, 0.1F, 0, 1, 0.1F, 1}.data());
+  std::ofstream("f.csv") << "path,label,patient\n0,a,p\n1,a,p\n2,b,q\n3,b,r\n";
+  const Json found = json_of(run_debias({"prior", "--embeddings", "f.npy", "--group", "patient", "--json"}));
+  EXPECT_NEAR(found["tau_plus"].get<double>(), 1.0 / 5, 1e-12);
+  EXPECT_EQ(found["groups"], 3);
+  expect_complaint(run_debias({"prior", "--embeddings", "f.npy", "--group", "pateint"}), 2, "did you mean 'patient'?");
+  const Json knn = json_of(run_debias({"eval", "knn", "--embeddings", "f.npy", "--group", "patient", "knn.k=1", "--json"}));
+  EXPECT_EQ(knn["groups"], 3);
+  EXPECT_EQ(knn["rows"], 4);
+  EXPECT_EQ(knn["groups_from"], "column patient");
+  EXPECT_NEAR(knn["protocols"]["knn"]["metrics"]["test.knn_acc1"].get<double>(), 0.5, 1e-12);  // rows 0 and 1 are of one patient
+  EXPECT_THAT(knn["notes"].dump(), HasSubstr("knn: test: 2 of 4 rows have others of their group among the training rows (column patient)"));
+}
+
 TEST_F(PriorVerb, ReadsTheCsvNextToTheVectors) {
   write_npy("f.npy", DType::kFloat32, {6, 2}, std::vector<float>(12, 0.5F).data());
   write_npy("y.npy", DType::kInt64, {6}, std::vector<int64_t>{0, 0, 0, 0, 0, 1}.data());

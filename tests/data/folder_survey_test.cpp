@@ -122,6 +122,57 @@ TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeEvaluatedAreNamed) {
   EXPECT_THAT(found.evaluated_bad[0].path, HasSubstr("test/cat/101.png"));
 }
 
+TEST_F(FolderSurveyOf, HoldsOutWholeGroupsAndSaysHowManyThereAre) {
+  add_many("cat", 12);
+  add_many("dog", 12);
+  std::string csv = "path,patient\n";
+  for (const std::string label : {"cat", "dog"}) {
+    for (int i = 0; i < 12; ++i) csv += fmt::format("{}/{}.png,{}{}\n", label, 100 + i, label, i / 3);
+  }
+  write(folder_ / "labels.csv", csv);
+  const Config labels = parse_yaml(fmt::format("{{file: {}, group: patient}}", folder_ / "labels.csv"), "labels");
+  const FolderSurvey found = survey_folder(folder_ / "in", labels, Progress::silent());
+  EXPECT_EQ(found.hold_out, 5);
+  EXPECT_EQ(found.held_out, 6);  // one group of three of each class
+  EXPECT_EQ(read_data(found.evaluated).make_images()->size(), 6);
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("24 training images are 8 groups (column patient)")));
+}
+
+TEST_F(FolderSurveyOf, ProposesAColumnThatNamesWhatImagesAreOf) {
+  add_many("cat", 40);
+  add_many("dog", 40);
+  std::string csv = "path,label,patient,weekday\n";
+  for (const std::string label : {"cat", "dog"}) {
+    for (int i = 0; i < 40; ++i) csv += fmt::format("{0}/{1}.png,{0},{0}{2},{3}\n", label, 100 + i, i / 4, i % 5);
+  }
+  write(folder_ / "labels.csv", csv);
+  const FolderSurvey found = survey(folder_ / "labels.csv");
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("column patient has 20 values, each in one class")));
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("add --group patient")));
+  EXPECT_THAT(found.train_check.columns.likely_bias, ElementsAre("weekday"));
+}
+
+TEST_F(FolderSurveyOf, ATestFolderOfOtherBiasLabelsProceeds) {
+  add_many("train/cat", 6);
+  add_many("train/dog", 6);
+  add_many("test/cat", 4);
+  add_many("test/dog", 4);
+  std::string csv = "path,label,bias\n";
+  for (const std::string split : {"train", "test"}) {
+    for (const std::string label : {"cat", "dog"}) {
+      for (int i = 0; i < (split == "train" ? 6 : 4); ++i)
+        csv += fmt::format("{}/{}/{}.png,{},{}\n", split, label, 100 + i, label,
+                           split == "train" || i == 0 ? (i % 2 == 0 ? "a" : "b") : "new");
+    }
+  }
+  write(folder_ / "labels.csv", csv);
+  const FolderSurvey found = survey(folder_ / "labels.csv");
+  EXPECT_TRUE(found.has_unknown_biases);
+  EXPECT_EQ(found.evaluated_check->count, 8);
+  EXPECT_THAT(found.remarks,
+              ElementsAre(HasSubstr("6 of 8 images count as of unknown bias: 1 bias label ('new') that training did not know")));
+}
+
 TEST_F(FolderSurveyOf, RefusesLabelsOfOneClass) {
   add_many("cat", 6);
   EXPECT_FALSE(survey().has_labels()) << "one class folder is read as no classes";

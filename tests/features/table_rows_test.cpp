@@ -82,6 +82,14 @@ TEST_F(Rows, LabelAndBiasColumnsCanBeNamed) {
   EXPECT_TRUE(std::isnan(rows.columns[1].numbers[1]));
 }
 
+TEST_F(Rows, OfEmbedHaveTheGroupsOfItsLastColumn) {
+  const TableRows rows = read("filenames,labels,class,bias,bias_name,group\na,1,ant,-1,,p7\nb,0,zebra,-1,,p7\nc,1,ant,-1,,\n");
+  EXPECT_THAT(rows.labels, ElementsAre(1, 0, 1));
+  ASSERT_EQ(rows.groups.size(), 1u);
+  EXPECT_EQ(rows.columns.at(rows.groups[0]).name, "group");
+  EXPECT_THAT(rows.columns.at(rows.groups[0]).values, ElementsAre(0, 0, kUnknown));
+}
+
 TEST_F(Rows, WhatEmbedWritesHasClassesInTheOrderOfTheirNumbers) {
   const TableRows rows = read("filenames,labels,class,bias,bias_name\na,1,ant,0,red\nb,0,zebra,-1,\nc,1,ant,1,blue\n");
   EXPECT_THAT(rows.classes, ElementsAre("zebra", "ant"));

@@ -78,6 +78,28 @@ class UnknownBias : public SharedFolder<UnknownBias> {
 };
 std::string UnknownBias::log_;
 
+TEST_F(UnknownBias, GroupsOfACsvAreTakenInEvaluation) {
+  std::ofstream csv(path("bursts.csv"));
+  csv << "path,burst\n";
+  std::map<std::string, int> places;
+  for (const Row& row : rows_of(path("colours.csv")))
+    csv << row.path << "," << row.path.substr(0, 3) << places[row.path.substr(0, 3)]++ / 4 << "\n";
+  csv.close();
+  EvaluationRequest request{.run = path("run")};
+  request.protocols.push_back({"knn", Config::map()});
+  request.labels = LabelColumns{.file = path("bursts.csv")};
+  request.groups = "burst";
+  const RunEvaluation found = evaluate_run(request, Progress::silent(), Log::silent());
+  EXPECT_EQ(found.groups.rows, 30);
+  EXPECT_LT(found.groups.groups, 30);
+  EXPECT_EQ(found.groups.from, "column burst");
+  EXPECT_THAT(found.results[0].second.notes,
+              testing::Contains(HasSubstr("of their group among the training images (column burst), which do not vote")));
+  request.labels.reset();
+  EXPECT_THAT(usage_error_of([&] { evaluate_run(request, Progress::silent(), Log::silent()); }),
+              HasSubstr("--group burst: data.train has no CSV of labels whose columns it could name"));
+}
+
 TEST_F(UnknownBias, IsReportedBeforeTrainingWhichGoesOn) {
   EXPECT_THAT(log_, HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias labels"));
   EXPECT_TRUE(epochs_of(path("run")).back().contains("test.acc1"));
