@@ -110,8 +110,9 @@ TEST(GroupedKnn, SaysWhichRowsDoNotVoteAndRefusesAGroupOfAll) {
   EXPECT_EQ(details(result)["group_counts"]["train"], 15);
   EXPECT_EQ(details(result)["group_counts"]["test"], 6);
   EXPECT_EQ(details(result)["groups_from"], "column burst");
-  const EvaluationResult linear = evaluated(input, "mean_classifier");
-  EXPECT_THAT(linear.notes, Contains(HasSubstr("test: 15 of 30 images are of groups of training images (column burst)")));
+  EvaluationCache cache(input, Progress::silent());
+  EXPECT_THAT(cache.evaluate("mean_classifier").notes,
+              Contains(HasSubstr("test: 15 of 30 images are of groups of training images (column burst)")));
   input.train = grouped_toy(60, 60, "train", 12);
   EXPECT_THAT(data_error_of([&] { evaluated(input, "knn"); }), HasSubstr("all 60 labelled training images belong together (column burst)"));
 }
@@ -217,7 +218,8 @@ TEST(GroupedPrior, CopiesDoNotNarrowTheInterval) {
   const PriorEstimate single = class_prior_from_labels(labels), grouped = class_prior_from_labels(copied, groups),
                       ungrouped = class_prior_from_labels(copied);
   EXPECT_NEAR(grouped.tau_plus, single.tau_plus, 1e-12);
-  EXPECT_NEAR(grouped.high - grouped.low, single.high - single.low, 1e-9);  // as of 60 labels
+  EXPECT_GE(grouped.high - grouped.low, single.high - single.low - 1e-9);  // as of 60 labels, or wider by the jackknife
+  EXPECT_LE(grouped.high - grouped.low, 1.1 * (single.high - single.low));
   EXPECT_LT(ungrouped.high - ungrouped.low, 0.7 * (single.high - single.low));
 }
 

@@ -58,7 +58,7 @@ TEST(RecipeSections, EveryWordThatDataOffersIsAccepted) {
       ++words;
     }
   }
-  EXPECT_EQ(words, 6);
+  EXPECT_EQ(words, 9);
 }
 
 }  // namespace recipe_sections_test
