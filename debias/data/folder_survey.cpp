@@ -113,8 +113,9 @@ void remark_on_groups(const Dataset& train, FolderSurvey& survey) {
       groups.insert(train.group(i));
     }
   }
+  survey.groups = std::ssize(groups) + alone;
   survey.remarks.push_back(fmt::format("{} training images are {} groups ({}): they stay on one side, and training does not contrast them",
-                                       train.size(), std::ssize(groups) + alone, train.info().groups_from));
+                                       train.size(), survey.groups, train.info().groups_from));
 }
 
 // Bias labels that training has not, such as those of another site, are no reason to refuse; a class is.

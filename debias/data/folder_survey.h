@@ -23,6 +23,7 @@ struct FolderSurvey {
   std::optional<DataCheck> evaluated_check;  // covers a folder of its own, with the names of training; empty if images are held out
   int64_t hold_out = 0;                      // the option of the training set
   int64_t held_out = 0;                      // images: so many, or near it where groups stay on one side
+  int64_t groups = 0;                        // of the training images; 0: nothing says which belong together
   bool has_unknown_biases = false;           // the evaluated folder has bias labels that training does not have
   std::vector<BadFile> evaluated_bad;        // damaged files among those that would be evaluated
   std::vector<std::string> remarks;          // one line each: what was ignored or read as unknown, and why images are held out

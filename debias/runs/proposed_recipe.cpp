@@ -147,6 +147,13 @@ std::string sampling_objective(const FolderSurvey& survey, ProposedPart part) {
   const std::string why =
       survey.has_labels() ? fmt::format("by the labels, which training does not see, {:.1f} % of all pairs are of one class", 100 * share)
                           : "one pair in ten, a guess: debias prior RUN estimates it from the trained encoder";
+  if (survey.groups > 0) {
+    return fmt::format(
+        "# A view is pushed away from the images of other groups, some of which are of its own class. tau_plus is their share, which the\n"
+        "# objective removes from its estimate: {}.\n"
+        "objective: {{name: debiased_negatives, temperature: 0.5, tau_plus: {:.3g}}}\n",
+        why, share);
+  }
   return fmt::format(
       "# A view is pushed away from the other images, some of which are of its own class. tau_plus is their share, which the objective\n"
       "# removes from its estimate: {}. beta is the weight of\n"

@@ -133,6 +133,7 @@ TEST_F(FolderSurveyOf, HoldsOutWholeGroupsAndSaysHowManyThereAre) {
   const Config labels = parse_yaml(fmt::format("{{file: {}, group: patient}}", folder_ / "labels.csv"), "labels");
   const FolderSurvey found = survey_folder(folder_ / "in", labels, Progress::silent());
   EXPECT_EQ(found.hold_out, 5);
+  EXPECT_EQ(found.groups, 8);
   EXPECT_EQ(found.held_out, 6);  // one group of three of each class
   EXPECT_EQ(read_data(found.evaluated).make_images()->size(), 6);
   EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("24 training images are 8 groups (column patient)")));
