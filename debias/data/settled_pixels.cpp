@@ -8,7 +8,7 @@
 namespace debias {
 namespace {
 
-constexpr std::array<const char*, 2> kPixelOptions = {"bits", "window"};
+constexpr std::array<const char*, 3> kPixelOptions = {"transparency", "bits", "window"};
 
 }  // namespace
 

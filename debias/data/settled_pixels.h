@@ -8,7 +8,7 @@ namespace debias {
 // With `bits: auto` of a folder of images as the number that these need; all else as it is.
 ChosenData with_settled_bits(const ChosenData& train);
 
-// `evaluated` with the training section's options of pixels (bits, window), where both are folders of images and its own section gives none.
+// `evaluated` with the training section's options of pixels (transparency, bits, window), where both are folders of images and its own section gives none.
 ChosenData with_pixels_of(const ChosenData& train, const ChosenData& evaluated);
 
 }  // namespace debias

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,13 +29,22 @@ class DeepSamples {
   int largest_ = 0;
 };
 
+// The grey that transparent pixels are laid upon; none: alpha is dropped.
+using Ground = std::optional<uint8_t>;
+
+// Rounded as Pillow's alpha_composite upon an opaque image.
+inline uint8_t blended(int colour, int alpha, int ground) {
+  const int sum = colour * alpha + ground * (255 - alpha) + 128;
+  return static_cast<uint8_t>(((sum >> 8) + sum) >> 8);
+}
+
 // The region that `choose` gives, pixel for pixel as in the whole image; reduced ones by libjpeg's scaled inverse DCT. Files of several
 // scans (progressive ones) are decoded whole, at the denominator that was requested. A file without its end is rejected whatever is needed
 // of it; other damage is ignored below the region, and where it costs no more than pixels beside it.
 PartialImage decode_jpeg(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose);
-Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples);
-Image decode_webp(std::span<const uint8_t> bytes, const std::string& path);
-Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples);
+Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples, const Ground& ground);
+Image decode_webp(std::span<const uint8_t> bytes, const std::string& path, const Ground& ground);
+Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples, const Ground& ground);
 Image decode_bmp(std::span<const uint8_t> bytes, const std::string& path);
 Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples);
 

@@ -27,24 +27,34 @@ FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
   return {path, fmt::format("is not an image of a supported format ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
 }
 
-PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose, DeepSamples& samples) {
+PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose, DeepSamples& samples,
+                           const Ground& ground) {
   const std::optional<ImageFormat> format = image_format(bytes);
   if (!format) throw no_format(bytes, path);
   switch (*format) {
     case ImageFormat::kJpeg:
       return decode_jpeg(bytes, path, choose);
     case ImageFormat::kPng:
-      return PartialImage::whole(decode_png(bytes, path, samples));
+      return PartialImage::whole(decode_png(bytes, path, samples, ground));
     case ImageFormat::kWebp:
-      return PartialImage::whole(decode_webp(bytes, path));
+      return PartialImage::whole(decode_webp(bytes, path, ground));
     case ImageFormat::kTiff:
-      return PartialImage::whole(decode_tiff(bytes, path, samples));
+      return PartialImage::whole(decode_tiff(bytes, path, samples, ground));
     case ImageFormat::kBmp:
       return PartialImage::whole(decode_bmp(bytes, path));
     case ImageFormat::kPnm:
       return PartialImage::whole(decode_pnm(bytes, path, samples));
   }
   throw no_format(bytes, path);
+}
+
+}  // namespace
+
+namespace {
+
+Ground ground_of(Transparency transparency) {
+  if (transparency == Transparency::kDrop) return std::nullopt;
+  return transparency == Transparency::kWhite ? 255 : 0;
 }
 
 }  // namespace
@@ -59,8 +69,9 @@ PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& pa
                            const ImageReading& reading) {
   DeepSamples samples(reading.scale);
   const Orientation orientation = reading.exif == ExifOrientation::kApplied ? exif_orientation(bytes) : Orientation{};
-  if (orientation.upright()) return decode_stored(bytes, path, choose, samples);
-  return turned(decode_stored(bytes, path, of_stored(choose, orientation), samples), orientation);
+  const Ground ground = ground_of(reading.transparency);
+  if (orientation.upright()) return decode_stored(bytes, path, choose, samples, ground);
+  return turned(decode_stored(bytes, path, of_stored(choose, orientation), samples, ground), orientation);
 }
 
 PartialImage read_region(const std::string& path, const RegionChooser& choose, const ImageReading& reading) {
@@ -75,19 +86,51 @@ Image read_image(const std::string& path, const ImageReading& reading) { return 
 
 int largest_deep_sample(const std::string& path) {
   DeepSamples samples(SampleScale{.bits = 8});
-  decode_stored(read_file_bytes(path), path, whole_region, samples);
+  decode_stored(read_file_bytes(path), path, whole_region, samples, std::nullopt);
   return samples.largest();
 }
 
+namespace {
+
+ImageLook look_at_png(std::span<const uint8_t> start, std::ifstream& file) {
+  constexpr size_t kDepth = 24, kKind = 25, kFirstChunk = 33, kMostChunks = 64;
+  if (start.size() <= kKind) return {};
+  ImageLook look{.deep = start[kDepth] == 16, .clear = (start[kKind] & 4) != 0};
+  size_t at = kFirstChunk;
+  for (size_t chunk = 0; chunk < kMostChunks; ++chunk) {
+    std::array<uint8_t, 8> head{};
+    if (at + head.size() <= start.size()) {
+      std::copy_n(start.begin() + static_cast<ptrdiff_t>(at), head.size(), head.begin());
+    } else {
+      file.clear();
+      file.seekg(static_cast<std::streamoff>(at));
+      if (!file.read(reinterpret_cast<char*>(head.data()), head.size())) break;
+    }
+    if (begins_with(std::span(head).subspan(4), "IDAT")) break;
+    look.clear = look.clear || begins_with(std::span(head).subspan(4), "tRNS");
+    at += big_endian(head, 0, 4) + 12;
+  }
+  return look;
+}
+
+ImageLook look_at_webp(std::span<const uint8_t> start) {
+  const auto flag = [&](size_t at, uint8_t bit) { return at < start.size() && (start[at] & bit) != 0; };
+  const std::span<const uint8_t> kind = part_of(start, 12, 4);
+  return {.clear = begins_with(kind, "VP8X") ? flag(20, 0x10) : begins_with(kind, "VP8L") && flag(24, 0x10)};
+}
+
+}  // namespace
+
 ImageLook look_at_image(const std::string& path) {
-  constexpr size_t kPngDepth = 24;
   std::array<uint8_t, 512> start;
   std::ifstream file(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(start.data()), start.size());
   const std::span<const uint8_t> bytes(start.data(), static_cast<size_t>(file.gcount()));
   switch (image_format(bytes).value_or(ImageFormat::kJpeg)) {
     case ImageFormat::kPng:
-      return {.deep = bytes.size() > kPngDepth && bytes[kPngDepth] == 16};
+      return look_at_png(bytes, file);
+    case ImageFormat::kWebp:
+      return look_at_webp(bytes);
     case ImageFormat::kTiff:
       return look_at_tiff(path);
     case ImageFormat::kPnm:

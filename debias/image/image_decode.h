@@ -1,6 +1,6 @@
 // JPEG, PNG, WebP, TIFF, BMP and PNM (PBM, PGM, PPM) files to 8-bit RGB, as Pillow's Image.open(...).convert("RGB") gives them.
 //
-// Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended), 16-bit samples keep their high byte (those of PNM
+// Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended) and 16-bit samples keep their high byte (those of PNM
 // are scaled and rounded; grey ones, too, where Pillow takes the number and clips it at 255) unless the caller says otherwise, CMYK and YCCK JPEGs are read as Adobe's
 // (inverted) and converted as Pillow does. JPEG decoding uses the accurate inverse DCT and smooth chroma upsampling. Files with several
 // images give the first. Colour profiles and gamma are ignored. The format is detected by the first bytes, never from the name.
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "debias/core/enum_names.h"
 #include "debias/image/image.h"
 
 namespace debias {
@@ -36,9 +37,13 @@ struct SampleScale {
   bool keeps_high_byte() const { return bits == 16 && !window; }
 };
 
+enum class Transparency { kDrop, kWhite, kBlack };  // alpha is ignored, or the pixel laid upon this colour
+constexpr auto enum_words(Transparency) { return named("drop", "white", "black"); }
+
 // What the pixels of a file depend on beside its bytes.
 struct ImageReading {
   ExifOrientation exif = ExifOrientation::kIgnored;
+  Transparency transparency = Transparency::kDrop;
   SampleScale scale = {};
 
   ImageReading(ExifOrientation orientation = ExifOrientation::kIgnored) : exif(orientation) {}  // NOLINT: most say no more
@@ -59,7 +64,8 @@ int largest_deep_sample(const std::string& path);
 
 // What the start of a file says of its pixels, without decoding them. Nothing where it cannot be read or is no image.
 struct ImageLook {
-  bool deep = false;  // its samples have 16 bits
+  bool deep = false;   // its samples have 16 bits
+  bool clear = false;  // its pixels may be transparent
 };
 ImageLook look_at_image(const std::string& path);
 

@@ -4,6 +4,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "debias/core/error.h"
@@ -23,6 +24,9 @@ struct Reader {
   png_uint_32 width = 0;
   size_t packed_row = 0;  // bytes of a row in the file
   bool deep = false;      // 16 bits are kept
+  bool clear = false;     // alpha is kept
+
+  size_t channels() const { return clear ? 4 : 3; }
   std::vector<png_bytep> rows;
 
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
@@ -58,11 +62,11 @@ bool set_conversions(Reader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   reader.deep ? png_set_swap(reader.png) : png_set_strip_16(reader.png);  // in the order of this machine, or the high byte
   png_set_expand(reader.png);                                             // palette to RGB, 1, 2 and 4 bits to 8, tRNS to alpha
-  png_set_strip_alpha(reader.png);
+  if (!reader.clear) png_set_strip_alpha(reader.png);
   png_set_gray_to_rgb(reader.png);
   png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
-  return png_get_rowbytes(reader.png, reader.info) == size_t{3} * reader.width * (reader.deep ? 2 : 1);
+  return png_get_rowbytes(reader.png, reader.info) == reader.channels() * reader.width * (reader.deep ? 2 : 1);
 }
 
 bool read_pixels(Reader& reader) {
@@ -74,7 +78,7 @@ bool read_pixels(Reader& reader) {
 
 }  // namespace
 
-Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples) {
+Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples, const Ground& ground) {
   Reader reader;
   reader.rest = bytes;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
@@ -91,15 +95,29 @@ Image decode_png(std::span<const uint8_t> bytes, const std::string& path, DeepSa
   image.height = static_cast<int>(reader.height);
   image.width = static_cast<int>(reader.width);
   reader.deep = png_get_bit_depth(reader.png, reader.info) == 16 && !samples.scale().keeps_high_byte();
+  const bool has_alpha = (png_get_color_type(reader.png, reader.info) & PNG_COLOR_MASK_ALPHA) != 0 ||
+                         png_get_valid(reader.png, reader.info, PNG_INFO_tRNS) != 0;
+  reader.clear = has_alpha && ground;
   if (!set_conversions(reader)) throw FileError(path, fmt::format("unsupported PNG image: {}", reader.message));
-  const size_t row = size_t{3} * reader.width;
-  image.pixels.resize(row * reader.height);
-  std::vector<uint16_t> deep(reader.deep ? image.pixels.size() : 0);
+  const size_t pixels = size_t{reader.height} * reader.width, row = reader.channels() * reader.width;
+  std::vector<uint16_t> deep(reader.deep ? pixels * reader.channels() : 0);
+  std::vector<uint8_t> bytes_of_samples(reader.deep ? 0 : pixels * reader.channels());
   for (size_t y = 0; y < reader.height; ++y) {
-    reader.rows.push_back(reader.deep ? reinterpret_cast<png_bytep>(deep.data() + y * row) : image.pixels.data() + y * row);
+    reader.rows.push_back(reader.deep ? reinterpret_cast<png_bytep>(deep.data() + y * row) : bytes_of_samples.data() + y * row);
   }
   if (!read_pixels(reader)) throw FileError(path, fmt::format("corrupt or truncated PNG image: {}", reader.message));
-  for (size_t i = 0; i < deep.size(); ++i) image.pixels[i] = samples.byte_of(deep[i]);
+  if (!reader.deep && !reader.clear) {
+    image.pixels = std::move(bytes_of_samples);
+    return image;
+  }
+  image.pixels.resize(3 * pixels);
+  for (size_t i = 0; i < pixels; ++i) {
+    const size_t first = i * reader.channels();
+    for (size_t c = 0; c < 3; ++c) image.pixels[3 * i + c] = reader.deep ? samples.byte_of(deep[first + c]) : bytes_of_samples[first + c];
+    if (!reader.clear) continue;
+    const int alpha = reader.deep ? deep[first + 3] >> 8 : bytes_of_samples[first + 3];
+    for (size_t c = 0; c < 3; ++c) image.pixels[3 * i + c] = blended(image.pixels[3 * i + c], alpha, *ground);
+  }
   return image;
 }
 

@@ -92,7 +92,8 @@ struct Layout {
   uint32_t width = 0, height = 0;
   uint16_t bits = 1, samples = 1, colours = 0, compression = COMPRESSION_NONE, orientation = 1;
   bool planes = false;         // each sample of all pixels for itself
-  bool premultiplied = false;  // by the first sample behind the colours
+  bool alpha = false;          // is the first sample behind the colours
+  bool premultiplied = false;  // by it
   const uint16_t* palette[3] = {nullptr, nullptr, nullptr};
 
   size_t samples_a_row() const { return planes ? 1 : samples; }
@@ -123,8 +124,8 @@ uint16_t colours_of(uint16_t interpretation) {
 
 class TiffDecoder {
  public:
-  TiffDecoder(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples)
-      : path_(path), source_{bytes}, file_(open_file(source_)), samples_(samples) {
+  TiffDecoder(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples, const Ground& ground)
+      : path_(path), source_{bytes}, file_(open_file(source_)), samples_(samples), ground_(ground) {
     if (file_ == nullptr || source_.fault[0] != '\0') throw damaged();
   }
 
@@ -163,6 +164,7 @@ class TiffDecoder {
     const uint16_t* kinds = nullptr;
     TIFFGetFieldDefaulted(file, TIFFTAG_EXTRASAMPLES, &extra, &kinds);
     layout_.premultiplied = extra > 0 && kinds != nullptr && kinds[0] == EXTRASAMPLE_ASSOCALPHA;
+    layout_.alpha = layout_.premultiplied || (extra > 0 && kinds != nullptr && kinds[0] == EXTRASAMPLE_UNASSALPHA);
   }
 
   void require_supported() {
@@ -179,6 +181,7 @@ class TiffDecoder {
       throw unsupported(fmt::format("samples of {} bits{}", bits, whole_numbers ? "" : " that are not whole numbers from 0"));
     }
     if (layout_.planes && (layout_.premultiplied || layout_.colours == 4)) throw unsupported("premultiplied or CMYK planes");
+    if (layout_.planes && layout_.alpha && ground_) throw unsupported("transparency in planes, unless it is dropped");
     uint16_t *red = nullptr, *green = nullptr, *blue = nullptr;
     if (palette && TIFFGetField(file_.get(), TIFFTAG_COLORMAP, &red, &green, &blue) == 0) throw unsupported("a palette without colours");
     layout_.palette[0] = red, layout_.palette[1] = green, layout_.palette[2] = blue;
@@ -279,9 +282,11 @@ class TiffDecoder {
       default:
         for (size_t c = 0; c < 3; ++c) out[c] = sample(row, first + c);
     }
-    if (!layout_.premultiplied) return;
+    if (!layout_.premultiplied && !(layout_.alpha && ground_)) return;
     const int alpha = alpha_of(row, first + layout_.colours);
-    for (size_t c = 0; c < 3; ++c) out[c] = static_cast<uint8_t>(alpha == 0 ? 0 : std::min(255, 255 * out[c] / alpha));
+    for (size_t c = 0; layout_.premultiplied && c < 3; ++c)
+      out[c] = static_cast<uint8_t>(alpha == 0 ? 0 : std::min(255, 255 * out[c] / alpha));
+    for (size_t c = 0; ground_ && c < 3; ++c) out[c] = blended(out[c], alpha, *ground_);
   }
 
   const std::string& path_;
@@ -289,6 +294,7 @@ class TiffDecoder {
   File file_;
   Layout layout_;
   DeepSamples& samples_;
+  Ground ground_;
   uint16_t interpretation_ = PHOTOMETRIC_MINISBLACK;
   uint32_t tile_width_ = 0, tile_height_ = 0;
   std::vector<uint8_t> packed_;
@@ -297,8 +303,8 @@ class TiffDecoder {
 
 }  // namespace
 
-Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples) {
-  return TiffDecoder(bytes, path, samples).decode();
+Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples, const Ground& ground) {
+  return TiffDecoder(bytes, path, samples, ground).decode();
 }
 
 ImageLook look_at_tiff(const std::string& path) {
@@ -307,7 +313,12 @@ ImageLook look_at_tiff(const std::string& path) {
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), silent, nullptr);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), silent, nullptr);
   const File file(TIFFOpenExt(path.c_str(), "rm", options.get()), TIFFClose);  // m: what is not read stays on the disk
-  return {.deep = file != nullptr && tag_of(file.get(), TIFFTAG_BITSPERSAMPLE) == 16};
+  if (file == nullptr) return {};
+  uint16_t extra = 0;
+  const uint16_t* kinds = nullptr;
+  TIFFGetFieldDefaulted(file.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
+  return {.deep = tag_of(file.get(), TIFFTAG_BITSPERSAMPLE) == 16,
+          .clear = extra > 0 && kinds != nullptr && kinds[0] != EXTRASAMPLE_UNSPECIFIED};
 }
 
 }  // namespace debias

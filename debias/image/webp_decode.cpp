@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "debias/core/error.h"
 #include "debias/image/image.h"
@@ -35,7 +37,7 @@ std::string_view words(VP8StatusCode status) {
 
 }  // namespace
 
-Image decode_webp(std::span<const uint8_t> bytes, const std::string& path) {
+Image decode_webp(std::span<const uint8_t> bytes, const std::string& path, const Ground& ground) {
   const WebPData data{bytes.data(), bytes.size()};
   WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
   const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> file(WebPDemuxPartial(&data, &state), WebPDemuxDelete);
@@ -47,18 +49,27 @@ Image decode_webp(std::span<const uint8_t> bytes, const std::string& path) {
   if (WebPDemuxGetFrame(file.get(), 1, &frame) == 0) throw FileError(path, "corrupt WebP image: it has no frame");
 
   // The first frame of an animation may cover part of it; the rest is transparent black.
-  Image image{static_cast<int>(height), static_cast<int>(width), 3, std::vector<uint8_t>(static_cast<size_t>(height * width * 3))};
-  const int64_t stride = width * 3, first = frame.y_offset * stride + frame.x_offset * int64_t{3};
+  const int64_t channels = ground ? 4 : 3, stride = width * channels, first = frame.y_offset * stride + frame.x_offset * channels;
+  std::vector<uint8_t> pixels(static_cast<size_t>(height * stride));
   WebPDecoderConfig config;
   WebPInitDecoderConfig(&config);
-  config.output.colorspace = MODE_RGB;
+  config.output.colorspace = ground ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA.rgba = image.pixels.data() + first;
+  config.output.u.RGBA.rgba = pixels.data() + first;
   config.output.u.RGBA.stride = static_cast<int>(stride);
-  config.output.u.RGBA.size = image.pixels.size() - static_cast<size_t>(first);
+  config.output.u.RGBA.size = pixels.size() - static_cast<size_t>(first);
   const VP8StatusCode status = WebPDecode(frame.fragment.bytes, frame.fragment.size, &config);
   if (status == VP8_STATUS_OUT_OF_MEMORY) throw resource_error("{}: no memory for the WebP decoder", path);
   if (status != VP8_STATUS_OK) throw FileError(path, fmt::format("corrupt or truncated WebP image: {}", words(status)));
+  Image image{static_cast<int>(height), static_cast<int>(width), 3, {}};
+  if (!ground) {
+    image.pixels = std::move(pixels);
+    return image;
+  }
+  image.pixels.reserve(static_cast<size_t>(height * width * 3));
+  for (size_t i = 0; i < pixels.size(); i += 4) {
+    for (size_t c = 0; c < 3; ++c) image.pixels.push_back(blended(pixels[i + c], pixels[i + 3], *ground));
+  }
   return image;
 }
 

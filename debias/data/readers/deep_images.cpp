@@ -16,9 +16,9 @@ namespace {
 constexpr std::array<int, 6> kSampleBits = {0, 8, 10, 12, 14, 16};
 constexpr int64_t kBlockOfStarts = 64;
 
-// Formats without 16 bits: that they lack them is not worth a look into each of a million files.
-bool is_shallow_by_name(const std::string& path) {
-  constexpr std::array<std::string_view, 6> kEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp"};
+// Of 8 bits without transparency: that is not worth a look into each of a million files.
+bool is_plain_by_name(const std::string& path) {
+  constexpr std::array<std::string_view, 5> kEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".bmp"};
   return std::ranges::find(kEndings, ending_of(path)) != kEndings.end();
 }
 
@@ -57,22 +57,22 @@ SampleBits needed_bits(int largest_sample) {
   return static_cast<SampleBits>(which);
 }
 
-std::vector<std::string> deep_images(const std::string& root, const std::vector<ImageFile>& files) {
-  std::vector<char> deep(files.size(), 0);
+LookedFiles look_at_files(const std::string& root, const std::vector<ImageFile>& files) {
+  std::vector<ImageLook> looks(files.size());
   for_each_block(
       std::ssize(files), kBlockOfStarts,
       [&](int64_t first, int64_t last) {
         for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-          if (is_shallow_by_name(files[i].path)) continue;
-          deep[i] = look_at_image((std::filesystem::path(root) / files[i].path).string()).deep ? 1 : 0;
+          if (!is_plain_by_name(files[i].path)) looks[i] = look_at_image((std::filesystem::path(root) / files[i].path).string());
         }
       },
       [](int64_t) {});
-  std::vector<std::string> paths;
+  LookedFiles looked;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (deep[i] != 0) paths.push_back(files[i].path);
+    if (looks[i].deep) looked.deep.push_back(files[i].path);
+    if (looks[i].clear) looked.clear.push_back(files[i].path);
   }
-  return paths;
+  return looked;
 }
 
 LargestSamples largest_samples(const std::string& root, const std::vector<std::string>& images, int bits) {

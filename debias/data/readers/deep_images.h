@@ -16,8 +16,12 @@ constexpr auto enum_words(SampleBits) { return named("auto", "8", "10", "12", "1
 int bits_of(SampleBits bits);                // 0: auto
 SampleBits needed_bits(int largest_sample);  // the fewest that hold it
 
-// Paths, below the root, of those of these files that say so at their start.
-std::vector<std::string> deep_images(const std::string& root, const std::vector<ImageFile>& files);
+// The paths of files, below the root, by what their starts say of their pixels.
+struct LookedFiles {
+  std::vector<std::string> deep;   // samples of 16 bits
+  std::vector<std::string> clear;  // with transparency
+};
+LookedFiles look_at_files(const std::string& root, const std::vector<ImageFile>& files);
 
 // The largest samples of images, of at most kMostLooked of them, evenly spaced. Decodes them on all cores; no more of them once one needs
 // every bit. Images that cannot be read have none.

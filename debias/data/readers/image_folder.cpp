@@ -12,6 +12,7 @@
 #include "debias/core/normal_form.h"
 #include "debias/core/paths.h"
 #include "debias/data/readers/class_selection.h"
+#include "debias/data/readers/clear_images.h"
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/label_join.h"
@@ -150,7 +151,7 @@ std::vector<std::string> deep_training_images(const ImageFolderOptions& options,
   for (const std::string& name : list_folders(options.root)) {
     if (!in_lower_case(name).starts_with("train") || !names_a_split(name) || name + "/" == prefix) continue;
     try {
-      return deep_images(options.root, list_split(options, name + "/").files);
+      return look_at_files(options.root, list_split(options, name + "/").files).deep;
     } catch (const FileError&) {  // of no use for training either
     }
   }
@@ -163,12 +164,14 @@ SampleBits bits_by_images(const ImageFolderOptions& options, const std::string& 
   return needed_bits(largest_samples(options.root, training.empty() ? deep : training).largest);
 }
 
+std::string counted_images(int64_t count) { return count == 1 ? "1 image" : fmt::format("{} images", count); }
+
 std::string shown_window(const std::pair<double, double>& window) { return fmt::format("window: [{}, {}]", window.first, window.second); }
 
 std::string remark_on_deep(const std::string& root, const std::string& folder, const std::vector<std::string>& deep,
                            const SampleScale& scale) {
-  const auto images = [](int64_t count) { return count == 1 ? std::string("1 image") : fmt::format("{} images", count); };
-  const std::string start = fmt::format("folder {}: {} in 16 bits a sample (first: {})", folder, images(std::ssize(deep)), deep.front());
+  const std::string start =
+      fmt::format("folder {}: {} in 16 bits a sample (first: {})", folder, counted_images(std::ssize(deep)), deep.front());
   if (scale.window) return fmt::format("{}: read with {}", start, shown_window(*scale.window));
   const std::string rule = fmt::format("read with bits: {}", scale.bits);
   if (scale.bits == 16) return fmt::format("{}: {}; set bits or window: [low, high] to read them otherwise", start, rule);
@@ -176,14 +179,23 @@ std::string remark_on_deep(const std::string& root, const std::string& folder, c
   std::string text = fmt::format("{}, with values up to {}{}: {}; set bits or window: [low, high] to read them otherwise", start,
                                  found.largest, found.looked < std::ssize(deep) ? fmt::format(" in {} of them", found.looked) : "", rule);
   if (found.above > 0) {
-    text +=
-        fmt::format("; {} with values above {}, which become white (first: {}, up to {}): bits: {} has room for them", images(found.above),
-                    (1 << scale.bits) - 1, found.first, found.first_largest, enum_name(needed_bits(found.largest)));
+    text += fmt::format("; {} with values above {}, which become white (first: {}, up to {}): bits: {} has room for them",
+                        counted_images(found.above), (1 << scale.bits) - 1, found.first, found.first_largest,
+                        enum_name(needed_bits(found.largest)));
   }
   return text;
 }
 
-SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefix, const std::string& folder, Listing& listing) {
+std::string remark_on_lost(const std::string& folder, const std::vector<std::string>& clear, const LostContent& found) {
+  const std::string looked = found.looked < std::ssize(clear) ? fmt::format(" (of {} looked at)", found.looked) : "";
+  return fmt::format(
+      "folder {}: {} of {} with transparency{} {} of one colour once it is dropped (first: {}), so that nothing is left to see; set "
+      "transparency: {}",
+      folder, found.lost, counted_images(std::ssize(clear)), looked, found.lost == 1 ? "is" : "are", found.first, enum_name(found.shows));
+}
+
+SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefix, const std::string& folder,
+                     const std::vector<std::string>& deep, Listing& listing) {
   SampleScale scale;
   if (options.window) {
     const std::vector<double>& window = *options.window;
@@ -192,7 +204,6 @@ SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefi
     }
     scale.window = {window[0], window[1]};
   }
-  const std::vector<std::string> deep = deep_images(options.root, listing.files);
   if (deep.empty()) return scale;
   if (!scale.window) scale.bits = bits_of(bits_by_images(options, prefix, deep));
   listing.remarks.push_back(without_control_characters(remark_on_deep(options.root, folder, deep, scale)));
@@ -212,7 +223,13 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
     listing.remarks.push_back(std::move(passed_over));
   }
   ImageReading reading(options.exif_orientation ? ExifOrientation::kApplied : ExifOrientation::kIgnored);
-  reading.scale = scale_of(options, prefix, folder, listing);
+  reading.transparency = options.transparency;
+  const LookedFiles looked = look_at_files(options.root, listing.files);
+  reading.scale = scale_of(options, prefix, folder, looked.deep, listing);
+  if (reading.transparency == Transparency::kDrop && !looked.clear.empty()) {
+    const LostContent found = lost_content(options.root, looked.clear, reading);
+    if (found.lost > 0) listing.remarks.push_back(without_control_characters(remark_on_lost(folder, looked.clear, found)));
+  }
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;
@@ -233,7 +250,7 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
 SampleBits settled_bits(const ImageFolderOptions& options) {
   if (options.bits != SampleBits::kAuto || options.window) return SampleBits::kAuto;
   const std::string prefix = split_prefix(options.root, options.split == "held_out" ? "train" : options.split);
-  return bits_by_images(options, prefix, deep_images(options.root, list_split(options, prefix).files));
+  return bits_by_images(options, prefix, look_at_files(options.root, list_split(options, prefix).files).deep);
 }
 
 std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {

@@ -18,6 +18,8 @@
 // Samples of 16 bits become bytes by the bits that the images use (deep_images.h), those of the folder's training split where there is one,
 // unless `bits` or `window` say otherwise; info().remarks says so once.
 //
+// Images of which dropping `transparency` leaves a single colour are counted in info().remarks (clear_images.h).
+//
 // Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
 #pragma once
 
@@ -39,6 +41,7 @@ struct ImageFolderOptions {
   LabelColumns labels = {};
   std::string classes = "";
   bool exif_orientation = true;
+  Transparency transparency = Transparency::kDrop;
   SampleBits bits = SampleBits::kAuto;
   std::optional<std::vector<double>> window = {};  // low, high
   HoldOutOptions hold_out = {};
@@ -48,6 +51,7 @@ struct ImageFolderOptions {
     o("labels", labels, "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them");
     o("classes", classes, "classes to read: imagenet9, imagenet100, cifar4 or a file with lines CLASS: FOLDER ...; empty: all");
     o("exif_orientation", exif_orientation, "rotate photographs by their EXIF orientation, which torchvision does not");
+    o("transparency", transparency, "transparent pixels: their stored colour (drop), or laid upon white or black");
     o("bits", bits, "bits in use where files store 16 a sample; auto: the fewest that the training images need, which a note says");
     o("window", window, "[low, high]: the values of such files that become black and white, in the place of bits");
     hold_out.describe(o);

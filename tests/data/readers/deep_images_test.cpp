@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "debias/core/error.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/data/settled_pixels.h"
 #include "tests/data/readers/image_tree.h"
+#include "tests/data/readers/raw_png.h"
 #include "tests/support/refusals.h"
 
 namespace debias {
@@ -19,35 +19,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-void put(Bytes& bytes, uint32_t word) {
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
-}
-
-void put_chunk(Bytes& file, const std::string& kind, const Bytes& content) {
-  put(file, static_cast<uint32_t>(content.size()));
-  Bytes checked(kind.begin(), kind.end());
-  checked.insert(checked.end(), content.begin(), content.end());
-  file.insert(file.end(), checked.begin(), checked.end());
-  put(file, static_cast<uint32_t>(crc32(0, checked.data(), static_cast<uInt>(checked.size()))));
-}
-
 // One row of grey samples of 16 bits.
 Bytes deep_png(const std::vector<int>& samples) {
   Bytes row = {0};
   for (const int sample : samples) row.insert(row.end(), {static_cast<uint8_t>(sample >> 8), static_cast<uint8_t>(sample)});
-  Bytes packed(compressBound(row.size()));
-  uLongf size = packed.size();
-  compress(packed.data(), &size, row.data(), row.size());
-  packed.resize(size);
-  Bytes header;
-  put(header, static_cast<uint32_t>(samples.size()));
-  put(header, 1);
-  header.insert(header.end(), {16, 0, 0, 0, 0});
-  Bytes file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  put_chunk(file, "IHDR", header);
-  put_chunk(file, "IDAT", packed);
-  put_chunk(file, "IEND", {});
-  return file;
+  return raw_png({static_cast<uint32_t>(samples.size()), 1, 16, PngKind::kGrey}, row);
 }
 
 Bytes deep_pgm(const std::vector<int>& samples, int most = 65535) {
