@@ -41,16 +41,24 @@ class Resize : public StepWithOptions<ResizeOptions> {
   std::pair<int, int> output_size(int height, int width) const override {
     const Extent& size = options_.size;
     if (!size.square()) return {size.height, size.width};
-    const int64_t longer = int64_t{size.height} * std::max(height, width) / std::min(height, width);
-    if (longer > kLargestExtent) {
-      throw usage_error("resize: size {} makes an image of {} x {} {} pixels long; give [height, width]", size.height, height, width,
-                        longer);
-    }
+    const Box box = taken(height, width);
+    const int64_t longer = int64_t{size.height} * std::max(box.height, box.width) / std::min(box.height, box.width);
     return height < width ? std::pair(size.height, static_cast<int>(longer)) : std::pair(static_cast<int>(longer), size.height);
   }
   void act(ViewFrame& frame, const StepPlan&) const override {
     const auto [height, width] = output_size(frame.height(), frame.width());
-    resize(frame, height, width);
+    const Box box = taken(frame.height(), frame.width());
+    if (box.height == frame.height() && box.width == frame.width()) return resize(frame, height, width);
+    resized_crop(frame, box, height, width);
+  }
+
+ private:
+  // Of an image so thin that its result would be longer than any view the middle, as far as that goes.
+  Box taken(int height, int width) const {
+    if (!options_.size.square()) return {0, 0, height, width};
+    const int64_t most = int64_t{std::min(height, width)} * kLargestExtent / options_.size.height;
+    const int rows = static_cast<int>(std::min<int64_t>(height, most)), columns = static_cast<int>(std::min<int64_t>(width, most));
+    return {(height - rows) / 2, (width - columns) / 2, rows, columns};
   }
 };
 

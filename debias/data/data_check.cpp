@@ -1,5 +1,7 @@
 #include "debias/data/data_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,11 +15,13 @@
 
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
+#include "debias/data/readers/image_files.h"
 
 namespace debias {
 namespace {
 
 constexpr int64_t kCheckedBlock = 64;  // images a thread takes at once
+constexpr int kThin = 32;              // times
 
 // Sums of one thread. 2^64 / 255^2 pixels of one channel fit, a thousand times the largest data set.
 struct Tally {
@@ -28,6 +32,7 @@ struct Tally {
   uint64_t pixels = 0;
   std::map<std::pair<int64_t, int64_t>, int64_t> cells;  // (label, bias)
   std::map<int64_t, BadFile> bad;                        // by index
+  std::map<int64_t, std::string> thin;                   // by index
 
   void add(const Sample& sample) {
     const Image& image = sample.image;
@@ -55,12 +60,18 @@ struct Tally {
     pixels += other.pixels;
     for (const auto& [cell, images] : other.cells) cells[cell] += images;
     bad.insert(other.bad.begin(), other.bad.end());
+    thin.insert(other.thin.begin(), other.thin.end());
   }
 };
 
 void read_one(const Dataset& dataset, int64_t index, Tally& tally) {
   try {
-    tally.add(dataset.get(index));
+    const Sample sample = dataset.get(index);
+    tally.add(sample);
+    const Image& image = sample.image;
+    if (int64_t{kThin} * std::min(image.height, image.width) < std::max(image.height, image.width)) {
+      tally.thin[index] = fmt::format("{}, {} x {}", dataset.source(index), image.width, image.height);
+    }
   } catch (const FileError& error) {
     tally.bad[index] = {error.path(), error.reason()};
   } catch (const Error& error) {
@@ -110,6 +121,13 @@ double deviation(uint64_t n, uint64_t sum, uint64_t squares) {
   return static_cast<double>(std::sqrt(static_cast<long double>(spread)) / static_cast<long double>(n));
 }
 
+std::string note_on_thin(const std::map<int64_t, std::string>& thin) {
+  return fmt::format(
+      "{} more than {} times as long as wide (first: {} pixels): a resize by the short side takes the middle of a very thin image; crop "
+      "or leave out what is no picture",
+      thin.size() == 1 ? "1 image is" : fmt::format("{} images are", thin.size()), kThin, thin.begin()->second);
+}
+
 bool within(int64_t value, size_t count) { return value >= 0 && value < static_cast<int64_t>(count); }
 
 }  // namespace
@@ -131,6 +149,11 @@ DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
   check.class_names = info.class_names;
   check.bias_names = info.bias_names;
   check.remarks = info.remarks;
+  if (const auto* files = dynamic_cast<const ImageFiles*>(&dataset)) check.pixel_notes = files->pixel_notes();
+  if (!tally.thin.empty()) {
+    check.pixel_notes.push_back(note_on_thin(tally.thin));
+    check.remarks.push_back(check.pixel_notes.back());
+  }
   check.columns = info.columns;
   check.per_class.assign(info.class_names.size(), 0);
   if (!info.bias_names.empty()) check.bias_table.assign(info.class_names.size(), std::vector<int64_t>(info.bias_names.size(), 0));

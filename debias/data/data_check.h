@@ -31,6 +31,7 @@ struct DataCheck {
   std::vector<double> mean, std;                 // per channel, of values in [0, 1], over all pixels (population); empty without pixels
   std::vector<BadFile> bad_files;                // in the data set's order
   std::vector<std::string> remarks;              // of the reader, as in DatasetInfo
+  std::vector<std::string> pixel_notes;          // of these, those on how pixels are read
   ColumnUse columns;                             // likewise
 };
 

@@ -169,8 +169,9 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   refuse_single_class(root, survey.train_check);
   remark_on_unread_classes(*train, survey);
   remark_on_groups(*train, survey);
-  const std::vector<std::string>& unknown = survey.train_check.columns.remarks;
-  survey.remarks.insert(survey.remarks.end(), unknown.begin(), unknown.end());
+  for (const std::vector<std::string>* notes : {&survey.train_check.columns.remarks, &survey.train_check.pixel_notes}) {
+    survey.remarks.insert(survey.remarks.end(), notes->begin(), notes->end());
+  }
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
     const Config evaluated = split_section(root, folder, labels);

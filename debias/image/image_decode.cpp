@@ -108,6 +108,7 @@ ImageLook look_at_png(std::span<const uint8_t> start, std::ifstream& file) {
     }
     if (begins_with(std::span(head).subspan(4), "IDAT")) break;
     look.clear = look.clear || begins_with(std::span(head).subspan(4), "tRNS");
+    look.more = look.more || begins_with(std::span(head).subspan(4), "acTL");
     at += big_endian(head, 0, 4) + 12;
   }
   return look;
@@ -116,7 +117,8 @@ ImageLook look_at_png(std::span<const uint8_t> start, std::ifstream& file) {
 ImageLook look_at_webp(std::span<const uint8_t> start) {
   const auto flag = [&](size_t at, uint8_t bit) { return at < start.size() && (start[at] & bit) != 0; };
   const std::span<const uint8_t> kind = part_of(start, 12, 4);
-  return {.clear = begins_with(kind, "VP8X") ? flag(20, 0x10) : begins_with(kind, "VP8L") && flag(24, 0x10)};
+  const bool extended = begins_with(kind, "VP8X");
+  return {.clear = extended ? flag(20, 0x10) : begins_with(kind, "VP8L") && flag(24, 0x10), .more = extended && flag(20, 0x02)};
 }
 
 }  // namespace

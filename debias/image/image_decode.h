@@ -66,6 +66,7 @@ int largest_deep_sample(const std::string& path);
 struct ImageLook {
   bool deep = false;   // its samples have 16 bits
   bool clear = false;  // its pixels may be transparent
+  bool more = false;   // it holds further images: an animation, or pages
 };
 ImageLook look_at_image(const std::string& path);
 

@@ -318,7 +318,8 @@ ImageLook look_at_tiff(const std::string& path) {
   const uint16_t* kinds = nullptr;
   TIFFGetFieldDefaulted(file.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
   return {.deep = tag_of(file.get(), TIFFTAG_BITSPERSAMPLE) == 16,
-          .clear = extra > 0 && kinds != nullptr && kinds[0] != EXTRASAMPLE_UNSPECIFIED};
+          .clear = extra > 0 && kinds != nullptr && kinds[0] != EXTRASAMPLE_UNSPECIFIED,
+          .more = TIFFLastDirectory(file.get()) == 0};
 }
 
 }  // namespace debias

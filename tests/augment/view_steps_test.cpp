@@ -382,5 +382,22 @@ TEST(RandomRotation, TurnsBothWaysWithinDegrees) {
   EXPECT_GT(right, 100);
 }
 
+// The centre of 1 x 5000 pixels at a short side of 256 is a crop of 1 x 32, enlarged 256 times; the whole would be 1,280,000 pixels long.
+TEST(Resize, OfAVeryThinImageTakesItsMiddle) {
+  Image image{1, 5000, 3, std::vector<uint8_t>(15000)};
+  for (size_t x = 0; x < 5000; ++x) std::fill_n(image.pixels.begin() + static_cast<ptrdiff_t>(3 * x), 3, x < 2500 ? 10 : 200);
+  const auto resize = find_entry(view_step_registry(), "resize", "view step").make(parse_yaml("{size: 256}", ""));
+  EXPECT_EQ(resize->output_size(1, 5000), std::pair(256, 8192));
+  EXPECT_EQ(resize->output_size(5000, 2), std::pair(8192, 256));
+  EXPECT_EQ(resize->output_size(1, 32), std::pair(256, 8192));
+  resize->apply(image, sample_key(1));
+  EXPECT_EQ(image.height, 256);
+  EXPECT_EQ(image.width, 8192);
+  EXPECT_EQ(image.pixels.front(), 10);
+  EXPECT_EQ(image.pixels[3 * 3900], 10);
+  EXPECT_EQ(image.pixels[3 * 4300], 200) << "the edge stays in the middle";
+  EXPECT_EQ(image.pixels.back(), 200);
+}
+
 }  // namespace view_steps_test
 }  // namespace debias

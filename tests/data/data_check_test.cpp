@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/golden_folder.h"
 
 namespace debias {
 namespace data_check_test {
@@ -77,6 +78,26 @@ TEST(DataCheck, ReportsProgressToTheEnd) {
   EXPECT_EQ(recorder.total, 130);
   EXPECT_EQ(recorder.last, 130);
   EXPECT_TRUE(recorder.ended);
+}
+
+TEST(DataCheck, NamesVeryThinImages) {
+  const TemporaryFolder folder;
+  write(folder / "a/1.png", encode_png(solid(1, 33, 1, 2, 3)));
+  write(folder / "a/2.png", encode_png(solid(1, 32, 1, 2, 3)));
+  write(folder / "b/3.png", encode_png(solid(5000, 2, 1, 2, 3)));
+  const DataCheck check = check_data(*make("{name: image_folder, root: " + folder.path() + "}"));
+  EXPECT_THAT(check.pixel_notes,
+              ElementsAre(HasSubstr("2 images are more than 32 times as long as wide (first: a/1.png, 33 x 1 pixels): a resize")));
+  EXPECT_EQ(check.remarks, check.pixel_notes);
+}
+
+TEST(DataCheck, CountsFilesOfSeveralImages) {
+  const TemporaryFolder folder;
+  write(folder / "a/1.png", encode_png(solid(2, 3, 1, 2, 3)));
+  write(folder / "b/2.webp", read_file_bytes(golden_folder("images") + "/animated.webp"));
+  const DataCheck check = check_data(*make("{name: image_folder, root: " + folder.path() + "}"));
+  EXPECT_EQ(check.count, 2);
+  EXPECT_THAT(check.pixel_notes, ElementsAre(HasSubstr("1 image with several frames or pages (first: b/2.webp): the first is read")));
 }
 
 }  // namespace data_check_test

@@ -71,6 +71,7 @@ LookedFiles look_at_files(const std::string& root, const std::vector<ImageFile>&
   for (size_t i = 0; i < files.size(); ++i) {
     if (looks[i].deep) looked.deep.push_back(files[i].path);
     if (looks[i].clear) looked.clear.push_back(files[i].path);
+    if (looks[i].more) looked.more.push_back(files[i].path);
   }
   return looked;
 }

@@ -20,6 +20,7 @@ SampleBits needed_bits(int largest_sample);  // the fewest that hold it
 struct LookedFiles {
   std::vector<std::string> deep;   // samples of 16 bits
   std::vector<std::string> clear;  // with transparency
+  std::vector<std::string> more;   // with further images
 };
 LookedFiles look_at_files(const std::string& root, const std::vector<ImageFile>& files);
 

@@ -7,8 +7,9 @@
 
 namespace debias {
 
-ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading)
-    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)), reading_(reading) {}
+ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading,
+                       std::vector<std::string> pixel_notes)
+    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)), reading_(reading), pixel_notes_(std::move(pixel_notes)) {}
 
 const ImageFile& ImageFiles::at(int64_t index) const {
   require_index(*this, index);

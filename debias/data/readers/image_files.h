@@ -20,8 +20,9 @@ struct ImageFile {
 
 class ImageFiles : public Dataset {
  public:
-  // If info.height and info.width are not 0, an image of another size is a data error of get().
-  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading = {});
+  // `pixel_notes`: what a reader says of how pixels are read; they are among info.remarks. If info.height and info.width are not 0, an image of another size is a data error of get().
+  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ImageReading reading = {},
+             std::vector<std::string> pixel_notes = {});
 
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
@@ -33,6 +34,7 @@ class ImageFiles : public Dataset {
   int64_t group(int64_t index) const override { return at(index).group; }
   std::string source(int64_t index) const override { return at(index).path; }
   const ImageReading& reading() const { return reading_; }
+  const std::vector<std::string>& pixel_notes() const { return pixel_notes_; }
 
  private:
   const ImageFile& at(int64_t index) const;
@@ -41,6 +43,7 @@ class ImageFiles : public Dataset {
   std::string root_;
   std::vector<ImageFile> files_;
   ImageReading reading_;
+  std::vector<std::string> pixel_notes_;
 };
 
 }  // namespace debias

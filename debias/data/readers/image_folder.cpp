@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -195,7 +196,7 @@ std::string remark_on_lost(const std::string& folder, const std::vector<std::str
 }
 
 SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefix, const std::string& folder,
-                     const std::vector<std::string>& deep, Listing& listing) {
+                     const std::vector<std::string>& deep, std::vector<std::string>& notes) {
   SampleScale scale;
   if (options.window) {
     const std::vector<double>& window = *options.window;
@@ -206,7 +207,7 @@ SampleScale scale_of(const ImageFolderOptions& options, const std::string& prefi
   }
   if (deep.empty()) return scale;
   if (!scale.window) scale.bits = bits_of(bits_by_images(options, prefix, deep));
-  listing.remarks.push_back(without_control_characters(remark_on_deep(options.root, folder, deep, scale)));
+  notes.push_back(without_control_characters(remark_on_deep(options.root, folder, deep, scale)));
   return scale;
 }
 
@@ -225,11 +226,19 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   ImageReading reading(options.exif_orientation ? ExifOrientation::kApplied : ExifOrientation::kIgnored);
   reading.transparency = options.transparency;
   const LookedFiles looked = look_at_files(options.root, listing.files);
-  reading.scale = scale_of(options, prefix, folder, looked.deep, listing);
+  std::vector<std::string> pixel_notes;
+  reading.scale = scale_of(options, prefix, folder, looked.deep, pixel_notes);
+  if (!looked.more.empty()) {
+    pixel_notes.push_back(without_control_characters(
+        fmt::format("folder {}: {} with several frames or pages (first: {}): the first is read; store the others as files of their own if "
+                    "they count",
+                    folder, counted_images(std::ssize(looked.more)), looked.more.front())));
+  }
   if (reading.transparency == Transparency::kDrop && !looked.clear.empty()) {
     const LostContent found = lost_content(options.root, looked.clear, reading);
-    if (found.lost > 0) listing.remarks.push_back(without_control_characters(remark_on_lost(folder, looked.clear, found)));
+    if (found.lost > 0) pixel_notes.push_back(without_control_characters(remark_on_lost(folder, looked.clear, found)));
   }
+  std::ranges::copy(pixel_notes, std::back_inserter(listing.remarks));
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;
@@ -242,7 +251,7 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
     for (const ImageFile& file : listing.files) images.push_back(file.path);
     join_labels({options.root, prefix, options.labels.file, listing.beside}, read_label_file(options.labels, images), listing.files, info);
   }
-  return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), reading);
+  return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), reading, std::move(pixel_notes));
 }
 
 }  // namespace
