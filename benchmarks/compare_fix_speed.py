@@ -330,7 +330,7 @@ def versions():
 
 def run(options):
     sizes = {name: getattr(options, name) for name in ("rows", "test", "dimensions", "classes", "decay", "threads", "tolerance", "seed")}
-    say(what="run", **sizes, **machine(), debias=measure([options.debias, "--version"])[1].split()[-1], **versions())
+    say(what="run", **sizes, **machine(), debias=measure([options.debias, "--version"])[1].split()[1], **versions())
     measure(itself(options, "--make"))
     if "leace" in options.methods:
         our_run(options, "leace")

@@ -27,9 +27,13 @@ set(with_control FALSE)
 if(DEBIAS_CONTROL)
   set(with_control TRUE)
 endif()
+set(with_dicom FALSE)
+if(DEBIAS_DICOM)
+  set(with_dicom TRUE)
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/debiasConfig.cmake.in ${PROJECT_BINARY_DIR}/debiasConfig.cmake
   INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/debiasConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/debiasConfig.cmake ${PROJECT_BINARY_DIR}/debiasConfigVersion.cmake
   ${PROJECT_BINARY_DIR}/debiasDependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindMuJoCo.cmake DESTINATION ${package})
+  ${PROJECT_SOURCE_DIR}/cmake/FindMuJoCo.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDcmtk.cmake DESTINATION ${package})

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu] [--prefix DIR | --bundle FILE]: installs what the build needs
+# scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--dicom] [--cuda | --cpu] [--prefix DIR | --bundle FILE]: installs what the build needs
 # and this machine lacks, on Debian 12 or Ubuntu 24.04.
 #
 # Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy 14, --python
 # the means to make a virtual environment, --site the same, Doxygen and KaTeX, which the site is made with, --rl MuJoCo and an OpenGL that draws
-# without a display (170 MB). libtorch is, in this order: the folder LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
+# without a display (170 MB), --dicom DCMTK, which reads DICOM files. libtorch is, in this order: the folder LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
 # Where an NVIDIA driver is loaded, or with --cuda, it has to be the whole of torch, with the libraries that CUDA devices need; --cpu does
 # without them. The last choice is remembered in build/device-choice.
 # --prefix needs neither root nor sudo: the packages are unpacked into the folder DIR. The link build/prefix remembers it: later calls and builds
@@ -191,7 +191,7 @@ download_torch() {
   say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
 }
 
-usage="scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu] [--prefix DIR | --bundle FILE]"
+usage="scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--dicom] [--cuda | --cpu] [--prefix DIR | --bundle FILE]"
 libraries=(libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev
   zlib1g-dev libssl-dev libprotobuf-dev libboost-math-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev)
 tools=() python="" devices="" prefix="" prefix_asked="" bundle=""
@@ -201,6 +201,7 @@ while [ $# -gt 0 ]; do
     --python) python=yes ;;
     --site) python=yes tools+=(doxygen) libraries+=(libjs-katex) ;;
     --rl) libraries+=(libmujoco-dev libegl-dev libopengl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
+    --dicom) libraries+=(libdcmtk-dev) ;;
     --cuda | --cpu) devices=${1#--} ;;
     --prefix | --bundle)
       [ -n "${2:-}" ] && [[ $2 != -* ]] || stop "$1 takes a name, found '${2:-}'; usage: $usage"

@@ -46,7 +46,7 @@ def main():
         sys.exit(__doc__.splitlines()[0])
     folder, program = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2] if len(sys.argv) == 3 else PROGRAM)
     every = with_values(commands(program), program)
-    version = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    version = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     files = {f"man/man1/{name}.1": text for name, text in manual_pages(every, version).items()}
     files["bash-completion/completions/debias"] = bash_completion(every)
     files["zsh/site-functions/_debias"] = zsh_completion(every)

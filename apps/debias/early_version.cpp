@@ -7,7 +7,11 @@
 namespace debias {
 namespace {
 
+#ifdef DEBIAS_DCMTK
+constexpr char kVersionLine[] = "debias " DEBIAS_VERSION "\nDICOM: DCMTK " DEBIAS_DCMTK;
+#else
 constexpr char kVersionLine[] = "debias " DEBIAS_VERSION;
+#endif
 
 bool asks_for_version(const char* word) {
   for (const char* known : {"--version", "-V", "version"}) {

@@ -4,7 +4,7 @@
 
 namespace debias {
 
-// "debias 0.1.0"
+// "debias 0.1.0", and in builds with its library a second line, "DICOM: DCMTK 3.6.7".
 const char* version_line();
 
 }  // namespace debias

@@ -12,9 +12,11 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/label_join.h"
+#include "debias/image/dicom.h"
 #include "debias/image/image_decode.h"
 
 namespace debias {
@@ -148,7 +150,12 @@ void keep_split(const AuditColumn& splits, const std::string& wanted, AuditFolde
   if (others > 0) folder.notes.push_back(fmt::format("{} images of other splits than {} are left out", others, wanted));
 }
 
-void take_columns(const AuditFolderOptions& options, const CsvTable& table, const std::vector<int64_t>& rows, AuditFolder& folder) {
+bool has_column(const std::vector<AuditColumn>& columns, const std::string& title) {
+  return std::ranges::find(columns, title, &AuditColumn::name) != columns.end();
+}
+
+void take_columns(const AuditFolderOptions& options, const CsvTable& table, const std::vector<int64_t>& rows,
+                  const std::vector<AuditColumn>& header, AuditFolder& folder) {
   std::vector<std::string> titles = options.columns;
   if (titles.empty()) {
     for (const std::string& title : table.titles()) {
@@ -156,7 +163,8 @@ void take_columns(const AuditFolderOptions& options, const CsvTable& table, cons
     }
   }
   for (const std::string& title : options.group) {
-    if (std::ranges::find(titles, title) == titles.end()) titles.push_back(title);
+    const bool in_header = !table.find(title) && has_column(header, title);
+    if (!in_header && std::ranges::find(titles, title) == titles.end()) titles.push_back(title);
   }
   for (const std::string& title : titles) {
     ColumnFields fields = fields_of(table, title, rows);
@@ -212,6 +220,38 @@ void list_other_splits(const AuditFolderOptions& options, const FolderLayout& la
     for (int64_t i = 0; i < images->size(); ++i) {
       folder.other_splits.push_back({picture_file(options, split + "/", *images, i), class_name(*images, i), {}});
     }
+  }
+}
+
+// Fields of the headers of DICOM files that differ between the images, with those of the images of other splits behind.
+std::vector<AuditColumn> header_columns(const AuditFolder& folder) {
+  std::vector<AuditColumn> columns;
+  const auto add = [&](const PictureFile& file) {
+    const DicomFields fields = dicom_fields(file.path);
+    if (columns.empty()) {
+      for (const auto& [name, value] : fields) columns.push_back({name, {}});
+    }
+    for (size_t c = 0; c < fields.size(); ++c) columns[c].values.push_back(in_utf8(fields[c].second));
+  };
+  for (const PictureFile& file : folder.files) add(file);
+  for (const OtherImage& other : folder.other_splits) add(other.file);
+  std::erase_if(columns, [&](const AuditColumn& column) {
+    return !constant_column({column.values.begin(), column.values.begin() + std::ssize(folder.files)}).empty();
+  });
+  return columns;
+}
+
+// Behind the columns of the CSV, which come first where both have one of a name.
+void take_header(std::vector<AuditColumn> header, AuditFolder& folder) {
+  for (AuditColumn& column : header) {
+    if (has_column(folder.columns, column.name)) continue;
+    const auto own = column.values.begin() + std::ssize(folder.files);
+    for (size_t i = 0; i < folder.other_splits.size(); ++i) {
+      folder.other_splits[i].column_values.push_back(own[static_cast<ptrdiff_t>(i)]);
+    }
+    column.values.erase(own, column.values.end());
+    column.unusable = unusable_column(column.values);
+    folder.columns.push_back(std::move(column));
   }
 }
 
@@ -282,10 +322,13 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   AuditFolder folder = list_folder(options, prefix);
   list_other_splits(options, layout, split, folder);
   if (!options.mask.empty()) take_masks(options, prefix, folder);
+  std::vector<AuditColumn> header = header_columns(folder);
   if (options.labels.empty()) {
-    for (const auto& [option, given] : {std::pair("--columns", &options.columns), std::pair("--group", &options.group)}) {
-      if (!given->empty()) throw usage_error("audit: {} names columns of a CSV; give it with --labels FILE.csv", option);
+    if (!options.columns.empty()) throw usage_error("audit: --columns names columns of a CSV; give it with --labels FILE.csv");
+    for (const std::string& title : options.group) {
+      if (!has_column(header, title)) throw usage_error("audit: --group names columns of a CSV; give it with --labels FILE.csv");
     }
+    take_header(std::move(header), folder);
     return folder;
   }
   const CsvTable table(options.labels);
@@ -293,8 +336,9 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   const std::vector<int64_t> rows = rows_of_files(options, prefix, table, folder);
   if (table.find("label")) take_labels(table, rows, folder);
   if (table.find("split")) keep_split(column_of(table, "split", rows), options.split.empty() ? "train" : options.split, folder);
-  take_columns(options, table, rows, folder);
+  take_columns(options, table, rows, header, folder);
   take_other_columns(options, table, folder);
+  take_header(std::move(header), folder);
   return folder;
 }
 

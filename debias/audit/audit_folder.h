@@ -38,6 +38,8 @@ struct AuditFolder {
   std::vector<std::string> notes;  // one line each: what was left out and why
 };
 
+// Header fields of DICOM files that differ are further columns (dicom.h).
+//
 // Labels come from the CSV's column `label` if it has one (table_column.h), else from the class folders. Images without a label or a row,
 // and rows without a file, are counted in notes. A CSV with a column `split` selects the rows of
 // `split` ("train" if that is empty). Throws the data errors of find_layout, image_folder and rows_of_images, a data error if no image has

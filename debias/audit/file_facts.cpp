@@ -19,7 +19,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string format_name(std::span<const uint8_t> bytes) {
-  constexpr std::array<std::string_view, 6> kNames = {"JPEG", "PNG", "WebP", "TIFF", "BMP", "PNM"};
+  constexpr std::array<std::string_view, 7> kNames = {"JPEG", "PNG", "WebP", "TIFF", "BMP", "PNM", "DICOM"};
   const auto format = image_format(bytes);
   return format ? std::string(kNames[static_cast<size_t>(*format)]) : "";
 }

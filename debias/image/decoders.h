@@ -48,7 +48,10 @@ Image decode_tiff(std::span<const uint8_t> bytes, const std::string& path, DeepS
 Image decode_bmp(std::span<const uint8_t> bytes, const std::string& path);
 Image decode_pnm(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples);
 
+Image decode_dicom(std::span<const uint8_t> bytes, const std::string& path, DeepSamples& samples);
+
 // look_at_image() of these formats. `start` is the beginning of the file.
+ImageLook look_at_dicom(const std::string& path);
 ImageLook look_at_tiff(const std::string& path);
 ImageLook look_at_pnm(std::span<const uint8_t> start);
 

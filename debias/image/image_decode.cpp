@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
 #include "debias/image/decoders.h"
+#include "debias/image/dicom.h"
 #include "debias/image/exif.h"
 
 namespace debias {
@@ -44,6 +45,8 @@ PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& pa
       return PartialImage::whole(decode_bmp(bytes, path));
     case ImageFormat::kPnm:
       return PartialImage::whole(decode_pnm(bytes, path, samples));
+    case ImageFormat::kDicom:
+      return PartialImage::whole(decode_dicom(bytes, path, samples));
   }
   throw no_format(bytes, path);
 }
@@ -135,6 +138,8 @@ ImageLook look_at_image(const std::string& path) {
       return look_at_webp(bytes);
     case ImageFormat::kTiff:
       return look_at_tiff(path);
+    case ImageFormat::kDicom:
+      return look_at_dicom(path);
     case ImageFormat::kPnm:
       return look_at_pnm(bytes);
     default:
@@ -188,7 +193,7 @@ constexpr std::array kReadEndings = {".jpg"sv,  ".jpeg"sv, ".jpe"sv, ".jfif"sv, 
 constexpr std::array kUnreadEndings = {
     ".gif"sv, ".apng"sv, ".heic"sv, ".heif"sv, ".avif"sv, ".jp2"sv, ".j2k"sv, ".jpf"sv, ".jpx"sv, ".jxl"sv, ".jxr"sv, ".svg"sv,
     ".psd"sv, ".xcf"sv,  ".ico"sv,  ".tga"sv,  ".pcx"sv,  ".dds"sv, ".exr"sv, ".hdr"sv, ".pam"sv, ".pfm"sv, ".dib"sv, ".raw"sv,
-    ".dng"sv, ".cr2"sv,  ".cr3"sv,  ".nef"sv,  ".arw"sv,  ".orf"sv, ".rw2"sv, ".raf"sv, ".pef"sv, ".srw"sv, ".dcm"sv,
+    ".dng"sv, ".cr2"sv,  ".cr3"sv,  ".nef"sv,  ".arw"sv,  ".orf"sv, ".rw2"sv, ".raf"sv, ".pef"sv, ".srw"sv,
 };
 
 bool has(std::span<const uint8_t> bytes, const Signature& signature) {
@@ -208,6 +213,7 @@ std::optional<ImageFormat> image_format(std::span<const uint8_t> bytes) {
   for (const auto& [signature, format] : kRead) {
     if (has(bytes, signature) && (format != ImageFormat::kWebp || has(bytes, {0, "RIFF"}))) return format;
   }
+  if (is_dicom(bytes)) return ImageFormat::kDicom;
   const bool netpbm = bytes.size() >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' && std::isspace(bytes[2]) != 0;
   return netpbm ? std::optional(ImageFormat::kPnm) : std::nullopt;
 }
@@ -227,8 +233,12 @@ std::string ending_of(const std::string& file_name) {
   return ending;
 }
 
-bool has_image_extension(const std::string& file_name) { return has_ending_of(kReadEndings, file_name); }
+bool has_image_extension(const std::string& file_name) {
+  return has_ending_of(kReadEndings, file_name) || (reads_dicom() && has_dicom_extension(file_name));
+}
 
-bool has_unread_image_extension(const std::string& file_name) { return has_ending_of(kUnreadEndings, file_name); }
+bool has_unread_image_extension(const std::string& file_name) {
+  return has_ending_of(kUnreadEndings, file_name) || (!reads_dicom() && has_dicom_extension(file_name));
+}
 
 }  // namespace debias

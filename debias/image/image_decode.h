@@ -1,4 +1,4 @@
-// JPEG, PNG, WebP, TIFF, BMP and PNM (PBM, PGM, PPM) files to 8-bit RGB, as Pillow's Image.open(...).convert("RGB") gives them.
+// JPEG, PNG, WebP, TIFF, BMP and PNM (PBM, PGM, PPM) files, and DICOM (dicom.h), to 8-bit RGB, as Pillow's Image.open(...).convert("RGB") gives them.
 //
 // Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended) and 16-bit samples keep their high byte (those of PNM
 // are scaled and rounded; grey ones, too, where Pillow takes the number and clips it at 255) unless the caller says otherwise, CMYK and YCCK JPEGs are read as Adobe's
@@ -71,7 +71,7 @@ struct ImageLook {
 ImageLook look_at_image(const std::string& path);
 
 // Formats of image files: detected by the first bytes when a file is read, by the extension when a folder is listed.
-enum class ImageFormat { kJpeg, kPng, kWebp, kTiff, kBmp, kPnm };
+enum class ImageFormat { kJpeg, kPng, kWebp, kTiff, kBmp, kPnm, kDicom };
 
 std::optional<ImageFormat> image_format(std::span<const uint8_t> bytes);
 

@@ -24,7 +24,7 @@ TEST(CommandLine, HelpOfAVerbIsItsOwn) {
 
 TEST(CommandLine, VersionIsSaidHoweverItIsAskedFor) {
   const ProcessResult version = done({"--version"});
-  EXPECT_THAT(version.out, testing::MatchesRegex("debias [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(version.out, testing::MatchesRegex("debias [0-9]+\\.[0-9]+\\.[0-9]+\n(DICOM: DCMTK [0-9.]+\n)?"));
   for (const Words& words : std::vector<Words>{{"-V"}, {"version"}}) {
     EXPECT_EQ(run_debias(words).out, version.out) << words[0];
   }

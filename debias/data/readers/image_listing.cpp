@@ -13,6 +13,7 @@
 #include "debias/core/paths.h"
 #include "debias/core/printable.h"
 #include "debias/data/split_names.h"
+#include "debias/image/dicom.h"
 #include "debias/image/image_decode.h"
 
 namespace debias {
@@ -56,7 +57,9 @@ void collect(const FolderContent& content, std::vector<std::string>& images, Unr
   require_listed(content);
   for (const FolderFile& file : content.files) {
     const bool is_file = file.type == fs::file_type::regular;
-    if (has_image_extension(file.name) && (is_file || file.is_link)) {
+    const bool by_content =
+        is_file && lacks_ending(file.name) && reads_dicom() && begins_as_dicom((fs::path(content.path) / file.name).string());
+    if ((has_image_extension(file.name) && (is_file || file.is_link)) || by_content) {
       images.push_back(content.prefix + file.name);
     } else if (is_file && unread != nullptr) {
       unread->add_if_image((fs::path(content.path) / file.name).string());

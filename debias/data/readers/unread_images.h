@@ -26,6 +26,7 @@ class UnreadImages {
 
   std::map<std::string, int64_t> by_ending_;
   int64_t count_ = 0;
+  bool has_dicom_ = false;  // in a build that does not read it
   std::string first_;
 };
 
