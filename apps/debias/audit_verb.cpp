@@ -19,6 +19,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
+#include "debias/data/settled_pixels.h"
 #include "debias/process/terminal.h"
 
 namespace debias {
@@ -33,6 +34,7 @@ struct AuditArguments {
   bool json = false;
   std::string out, accept, bias_out;
   std::vector<std::string> regions;  // of --expect-region
+  std::vector<std::string> words;    // key=value
   std::optional<Condition> fail_if;
 
   AuditTableOptions table() const { return {embeddings, csv, folder.columns, folder.split, key, label, folder.group, folder.expected}; }
@@ -141,6 +143,7 @@ int run_audit_verb(AuditArguments arguments) {
   std::vector<std::string> notes;
   const std::string expectations = take_expectations(arguments, notes);
   for (const std::string& region : arguments.regions) arguments.folder.expected.regions.push_back(region_of(region));
+  arguments.folder.pixels = pixel_options(arguments.words, "audit");
   if (arguments.fail_if) metrics_of(*arguments.fail_if, audit_metrics({}));  // an unknown name is rejected before anything is read
   FolderAudit done = audit_input(arguments, *terminal_progress());
   std::ranges::move(notes, std::back_inserter(done.result.notes));
@@ -165,6 +168,7 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("audit", "reports which properties of images, files or columns predict the class");
   auto arguments = std::make_shared<AuditArguments>();
   verb->add_option("folder", arguments->folder.folder, "folder of class folders, optionally split into train and test");
+  verb->add_option("overrides", arguments->words, "transparency=, bits=, window=[LOW, HIGH]: how pixels are read");
   verb->add_option("--labels", arguments->folder.labels,
                    "CSV with the column path; a column label replaces the class folders, other columns are audited")
       ->option_text("FILE.csv")

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -11,6 +12,7 @@
 #include "debias/core/paths.h"
 #include "debias/data/folder_survey.h"
 #include "debias/data/readers/label_columns.h"
+#include "debias/data/settled_pixels.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/runs/proposal.h"
@@ -28,24 +30,30 @@ struct InitArguments {
   bool json = false;
 };
 
+bool names_column(const std::string& word) { return word.starts_with("labels."); }
+
 // --labels with the words labels.path, labels.label, labels.bias and labels.group.
 Config label_columns(const InitArguments& arguments) {
-  if (arguments.words.empty() && arguments.groups.empty()) return arguments.labels.empty() ? Config() : Config::string(arguments.labels);
+  const auto first = std::ranges::find_if(arguments.words, names_column);
+  const bool names_any = first != arguments.words.end();
+  if (!names_any && arguments.groups.empty()) return arguments.labels.empty() ? Config() : Config::string(arguments.labels);
   Config asked = Config::map({{"labels", Config::map()}});
   if (!arguments.labels.empty()) asked.find("labels")->set("file", Config::string(arguments.labels));
   for (const std::string& word : arguments.words) {
-    if (!word.starts_with("labels.")) {
-      throw usage_error(
-          "init: '{}': expected labels.path=, labels.label=, labels.bias= or labels.group=COLUMN; other keys are for debias train", word);
-    }
-    asked.assign(word);
+    if (names_column(word)) asked.assign(word);
   }
   if (asked.find("labels")->find("file") == nullptr) {
     throw usage_error("init: '{}' names a column of no file; add --labels FILE.csv",
-                      arguments.words.empty() ? "--group " + arguments.groups.front() : arguments.words.front());
+                      names_any ? *first : "--group " + arguments.groups.front());
   }
   if (!arguments.groups.empty()) asked.find("labels")->set("group", Config::string(fmt::format("{}", fmt::join(arguments.groups, ","))));
   return LabelColumns::from_config(*asked.find("labels"), "init: labels").config();
+}
+
+Config asked_pixels(const InitArguments& arguments) {
+  std::vector<std::string> words = arguments.words;
+  std::erase_if(words, names_column);
+  return pixel_options(words, "init", "labels.path=, labels.label=, labels.bias= or labels.group=COLUMN, ");
 }
 
 std::optional<InitGoal> asked_goal(const std::string& word) {
@@ -104,7 +112,7 @@ int run_init(const InitArguments& arguments) {
   }
   ProposalInput named = named_proposal(arguments.folder, arguments.out, arguments.minutes);
   const Config labels = label_columns(arguments);
-  const FolderSurvey survey = survey_folder(arguments.folder, labels, *terminal_progress());
+  const FolderSurvey survey = survey_folder(arguments.folder, labels, *terminal_progress(), asked_pixels(arguments));
   if (!arguments.json) print_lines(survey_text(survey, arguments.folder));
   if (!survey.evaluated_bad.empty()) {
     if (arguments.json) print_json(survey_json(survey));
@@ -146,7 +154,8 @@ void add_init_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("folder", arguments->folder, "folder of images, with or without class folders, optionally split into train and test")
       ->required();
   verb->add_option("overrides", arguments->words,
-                   "labels.bias=COLUMN, labels.label=COLUMN, labels.path=COLUMN, labels.group=COLUMN: other names of the CSV's columns");
+                   "labels.bias=COLUMN, labels.label=COLUMN, labels.path=COLUMN, labels.group=COLUMN: other names of the CSV's columns; "
+                   "transparency=, bits=, window=[LOW, HIGH]: how pixels are read");
   verb->add_option("--labels", arguments->labels, "CSV of class and bias labels with the header path,label,bias")->option_text("FILE.csv");
   add_group_columns(*verb, "they stay on one side of the evaluation, and are no negatives of each other", arguments->groups);
   verb->add_option("--goal", arguments->goal,

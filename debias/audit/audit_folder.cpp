@@ -216,7 +216,7 @@ PictureFile picture_file(const AuditFolderOptions& options, const std::string& p
 void list_other_splits(const AuditFolderOptions& options, const FolderLayout& layout, const std::string& audited, AuditFolder& folder) {
   for (const std::string& split : {layout.train, layout.valid, layout.test}) {
     if (split.empty() || split == audited) continue;
-    const std::unique_ptr<const Dataset> images = open_split(options.folder, split);
+    const std::unique_ptr<const Dataset> images = open_split(options.folder, split, options.pixels);
     for (int64_t i = 0; i < images->size(); ++i) {
       folder.other_splits.push_back({picture_file(options, split + "/", *images, i), class_name(*images, i), {}});
     }
@@ -256,7 +256,8 @@ void take_header(std::vector<AuditColumn> header, AuditFolder& folder) {
 }
 
 AuditFolder list_folder(const AuditFolderOptions& options, const std::string& prefix) {
-  const std::unique_ptr<const Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
+  const std::unique_ptr<const Dataset> images =
+      open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1), options.pixels);
   AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, {}, images->info().remarks};
   for (int64_t i = 0; i < images->size(); ++i) {
     folder.files.push_back(picture_file(options, prefix, *images, i));

@@ -7,6 +7,7 @@
 
 #include "debias/audit/audit.h"
 #include "debias/audit/picture.h"
+#include "debias/core/config.h"
 
 namespace debias {
 
@@ -17,7 +18,8 @@ struct AuditFolderOptions {
   std::string split;                 // a folder of `folder`; empty: train, or the folder itself
   std::vector<std::string> group;    // columns of the CSV that name what belongs together; empty: looked for
   Expected expected;
-  std::string mask;  // a folder of images of the same names: other than black is the object; or ""
+  Config pixels = Config::map();  // pixel_options()
+  std::string mask;               // a folder of images of the same names: other than black is the object; or ""
 };
 
 // An image of a split that is not audited.

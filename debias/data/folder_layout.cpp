@@ -93,8 +93,8 @@ FolderLayout find_layout(const std::string& root) {
   return layout;
 }
 
-std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split) {
-  ImageFolderOptions options;
+std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split, const Config& more) {
+  auto options = options_from<ImageFolderOptions>(more, "image_folder");
   options.root = root;
   if (!split.empty()) options.split = split;
   return make_image_folder(options);

@@ -25,7 +25,8 @@ struct FolderLayout {
 // to train on.
 FolderLayout find_layout(const std::string& root);
 
-// The images of one of its splits, or of the root itself if `split` is empty. Data errors of image_folder.
-std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split);
+// The images of one of its splits, or of the root itself if `split` is empty; `more` has further options of image_folder. Data errors of
+// image_folder.
+std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split, const Config& more = Config::map());
 
 }  // namespace debias

@@ -24,22 +24,22 @@ constexpr double kEvaluatedConflicting = 30;              // an accuracy over 30
 constexpr int64_t kSeeds = 100;
 constexpr int64_t kLeastOfGroup = 4;  // training images on average; with fewer, frequencies of groups are those of single images
 
-Config section(const std::string& root, const Config& labels) {
+Config section(const std::string& root, const Config& given) {
   Config config = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
-  if (!labels.is_null()) config.set("labels", labels);
+  for (const auto& [option, value] : given.entries()) config.set(option, value);
   return config;
 }
 
-Config split_section(const std::string& root, const std::string& folder, const Config& labels) {
-  Config config = section(root, labels);
+Config split_section(const std::string& root, const std::string& folder, const Config& given) {
+  Config config = section(root, given);
   if (!folder.empty() && folder != "train") config.set("split", Config::string(folder));
   return config;
 }
 
 // image_folder holds out of `train` or of a root alone.
-Config hold_out_section(const std::string& root, const std::string& folder, const Config& labels) {
-  if (folder.empty() || folder == "train") return section(root, labels);
-  return section((std::filesystem::path(root) / folder).string(), labels);
+Config hold_out_section(const std::string& root, const std::string& folder, const Config& given) {
+  if (folder.empty() || folder == "train") return section(root, given);
+  return section((std::filesystem::path(root) / folder).string(), given);
 }
 
 bool can_evaluate(const Dataset& evaluated, const Dataset& train) {
@@ -155,11 +155,13 @@ std::string bias_doubt(const FolderSurvey& survey) {
                      static_cast<double>(known) / static_cast<double>(groups), kLeastOfGroup);
 }
 
-FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress) {
+FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress, const Config& pixels) {
+  Config given = pixels;
+  if (!labels.is_null()) given.set("labels", labels);
   FolderSurvey survey;
   survey.layout = find_layout(root);
   survey.remarks = survey.layout.remarks;
-  survey.train = split_section(root, survey.layout.train, labels);
+  survey.train = split_section(root, survey.layout.train, given);
   const std::unique_ptr<const Dataset> train = read_data(survey.train).make_images();
   survey.train_check = check_data(*train, 0, progress);
   if (survey.train_check.count == 0) {
@@ -174,7 +176,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   }
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
-    const Config evaluated = split_section(root, folder, labels);
+    const Config evaluated = split_section(root, folder, given);
     std::shared_ptr<const Dataset> dataset = read_data(evaluated).make_images();
     if (!can_evaluate(*dataset, *train)) {
       survey.remarks.push_back(fmt::format("{} has no labels or bias labels to evaluate with, so images of {} are held out instead", folder,
@@ -193,7 +195,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
     survey.evaluated_bad = survey.evaluated_check->bad_files;
     return survey;
   }
-  survey.train = hold_out_section(root, survey.layout.train, labels);
+  survey.train = hold_out_section(root, survey.layout.train, given);
   hold_out(*train, survey);
   return survey;
 }

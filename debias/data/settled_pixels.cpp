@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "debias/core/error.h"
 #include "debias/data/readers/image_folder.h"
 
 namespace debias {
@@ -11,6 +12,20 @@ namespace {
 constexpr std::array<const char*, 3> kPixelOptions = {"transparency", "bits", "window"};
 
 }  // namespace
+
+Config pixel_options(const std::vector<std::string>& words, const std::string& who, const std::string& also) {
+  Config given = Config::map();
+  for (const std::string& word : words) {
+    const auto names = [&word](const char* option) { return word.starts_with(std::string(option) + "="); };
+    if (std::ranges::none_of(kPixelOptions, names)) {
+      throw usage_error("{}: '{}': expected {}transparency=, bits= or window=[LOW, HIGH]; other keys are for debias train", who, word,
+                        also);
+    }
+    given.assign(word);
+  }
+  options_from<ImageFolderOptions>(given, who);
+  return given;
+}
 
 ChosenData with_settled_bits(const ChosenData& train) {
   const auto* options = train.as<ImageFolderOptions>();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "debias/data/settled_pixels.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/refusals.h"
 
@@ -55,6 +56,16 @@ TEST_F(FolderSurveyOf, EvaluatesTheTestFolderByTheNamesOfTraining) {
   EXPECT_THAT(found.evaluated_check->per_class, ElementsAre(0, 2));
   EXPECT_TRUE(found.has_labels());
   EXPECT_FALSE(found.has_biases());
+}
+
+TEST_F(FolderSurveyOf, ProposesThePixelsThatAreAskedFor) {
+  add_many("train/cat", 3);
+  add_many("train/dog", 3);
+  add_many("test/dog", 2);
+  const FolderSurvey found = survey_folder(folder_ / "in", {}, Progress::silent(), pixel_options({"transparency=black"}, "init"));
+  EXPECT_EQ(text(found.train, "transparency"), "black");
+  EXPECT_EQ(text(found.evaluated, "transparency"), "black");
+  EXPECT_EQ(text(survey().train, "transparency"), "");
 }
 
 TEST_F(FolderSurveyOf, NamesAClassOfWhichNoFileCanBeRead) {
