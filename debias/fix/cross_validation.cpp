@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 
 #include "debias/evaluate/head_preconditioner.h"
 
@@ -40,6 +41,25 @@ at::Tensor total_covariance(const FitRows& rows, bool balanced) {
   const at::Tensor index = at::tensor(places, at::kLong);
   return covariance_of({&chosen, rows.z.index_select(0, index), rows.targets.index_select(0, index),
                         at::ones({std::ssize(places)}, at::kDouble), rows.classes});
+}
+
+// Gives the rows of each key the sum that they have in `all`, if any of them has a weight. Without a key, a row is left as it is.
+void restore_sums(const at::Tensor& weights, const at::Tensor& all, const std::vector<int64_t>& keys) {
+  struct Sums {
+    double now = 0, all = 0;
+  };
+  std::map<int64_t, Sums> sums;
+  float* now = weights.mutable_data_ptr<float>();
+  const double* before = all.const_data_ptr<double>();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Sums& own = sums[keys[i]];
+    own.now += now[i];
+    own.all += before[i];
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Sums& own = sums.at(keys[i]);
+    if (keys[i] != kUnknown && own.now > 0) now[i] = static_cast<float>(now[i] * own.all / own.now);
+  }
 }
 
 double l2_of(double C, int64_t training_rows) { return 1 / (C * static_cast<double>(training_rows)); }
@@ -81,6 +101,10 @@ const at::Tensor& CrossValidation::fold_weights(bool balanced, size_t fold) {
   if (found.defined()) return found;
   found = weights_of(rows_, balanced).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   found.narrow(0, folds_.begins[fold], folds_.begins[fold + 1] - folds_.begins[fold]).zero_();
+  if (balanced) {  // else a group of few units weighs least in the folds that hold most of it out, and heads lean to the other classes there
+    restore_sums(found, rows_.balanced, rows_.groups);
+    restore_sums(found, rows_.balanced, rows_.labels);
+  }
   return found;
 }
 

@@ -215,8 +215,9 @@ RowUnits row_units(const FeatureTable& table, const std::vector<int64_t>& traini
   std::vector<int64_t> labels;
   for (const int64_t i : drawn) labels.push_back(rows.labels[static_cast<size_t>(i)]);
   std::vector<std::pair<size_t, size_t>> pairs = copies_among(table.vectors, drawn, labels);
-  if (pairs.empty()) return units;
   for (auto& [a, b] : pairs) a = static_cast<size_t>(drawn[a]), b = static_cast<size_t>(drawn[b]);
+  std::erase_if(pairs, [&](const auto& pair) { return units.groups.of_row[pair.first] == units.groups.of_row[pair.second]; });
+  if (pairs.empty()) return units;
   const std::vector<int64_t> sizes = sizes_of(with_joined(single_rows(table.size()), pairs));
   const auto sources = std::ranges::count_if(sizes, [](int64_t size) { return size > 1; });
   const auto copied = std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) - std::ranges::count(sizes, 1);

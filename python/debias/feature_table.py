@@ -279,7 +279,7 @@ class FeatureTable:
         if left_out:
             one = len(left_out) == 1
             warn(f"FeatureTable: {'1 column is' if one else f'{len(left_out)} columns are'} left out, since {'it holds' if one else 'they hold'} "
-                  f"neither names nor finite numbers: {', '.join(left_out[:5])}{', ...' if len(left_out) > 5 else ''}")
+                 f"neither names nor finite numbers: {', '.join(left_out[:5])}{', ...' if len(left_out) > 5 else ''}")
         return readable
 
     def _add(self, what: str, name: Any, values: List[Any]) -> None:
