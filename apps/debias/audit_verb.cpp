@@ -31,7 +31,7 @@ struct AuditArguments {
   AuditFolderOptions folder;
   std::string embeddings, csv, key, label;
   uint64_t seed = 0;
-  bool json = false;
+  bool json = false, verbose = false;
   std::string out, accept, bias_out;
   std::vector<std::string> regions;  // of --expect-region
   std::vector<std::string> words;    // key=value
@@ -156,7 +156,9 @@ int run_audit_verb(AuditArguments arguments) {
   if (arguments.json) {
     print_json(to_json(done));
   } else {
-    print_lines(audit_text(done, commands));
+    const TextStyle style = text_style(arguments.verbose);
+    const bool alarm = std::ranges::any_of(done.result.findings, &AuditFinding::is_alarm);
+    print_text(audit_text(done, commands, style), style, alarm ? Tone::kBad : Tone::kGood);
   }
   if (arguments.fail_if) check_condition(*arguments.fail_if, audit_metrics(done.result), "audit");
   return 0;
@@ -207,6 +209,7 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.csv")
       ->transform(with_home);
   add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, look, none")->option_text("'shortcut>0'");
+  add_verbose(*verb, arguments->verbose, "every property with its numbers, all notes, and what cannot be detected");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias audit photos --out audit.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_audit_verb(*arguments); }; });

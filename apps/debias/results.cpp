@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "debias/core/printable.h"
 
@@ -43,7 +44,7 @@ std::string coloured_line(std::string_view line, const TextStyle& style) {
   for (const auto& [mark, colour] : {std::pair("note:", "\033[33m"), std::pair("warning:", "\033[33m"), std::pair("next:", "\033[32m")}) {
     if (line.starts_with(mark)) return fmt::format("{}{}{}{}", colour, mark, kPlain, line.substr(std::string_view(mark).size()));
   }
-  return style.bar.empty() ? std::string(line) : with_coloured_bars(line, style.bar);
+  return style.bar.size() < 2 ? std::string(line) : with_coloured_bars(line, style.bar);  // "#" is in texts, too
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ CLI::Option* add_verbose(CLI::App& verb, bool& verbose, const std::string& all) 
 TextStyle text_style(bool verbose) {
   const char* term = std::getenv("TERM");
   const char* no_colour = std::getenv("NO_COLOR");
-  const bool has = isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && (no_colour == nullptr || *no_colour == 0);
+  const bool has =
+      isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && (no_colour == nullptr || *no_colour == 0);
   return {verbose, has, !has ? "" : shows_utf8() ? "█" : "#"};
 }
 

@@ -1,4 +1,4 @@
-// An audit as one self-contained page: what was found, with six images that have it and six that have not, and all properties.
+// An audit as one self-contained page of at most 2 MB: the verdict, the findings with images that have and have not the property, all else folded.
 #pragma once
 
 #include <string>

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
+#include "debias/audit/finding_evidence.h"
+#include "debias/audit/finding_words.h"
 #include "debias/data/shown_names.h"
 #include "debias/report/sections/missing_parts.h"
 
@@ -51,44 +54,35 @@ std::string bad_files_line(const std::vector<BadFile>& files) {
   return text + '\n';
 }
 
-std::string groups_text(const AuditResult& result) {
-  const RowGroups& groups = result.groups;
-  if (groups.from == "none") return "";
-  const std::string from = groups.from == "times" ? "by EXIF times" : groups.from;
-  return fmt::format(" of {} groups ({})", groups.count, from);
-}
-
-std::string findings_lines(const std::vector<const AuditFinding*>& findings, const AuditResult& result) {
-  std::string text;
-  size_t width = 0;
-  for (const AuditFinding* f : findings) width = std::max(width, f->property.name.size());
-  for (size_t i = 0; i < findings.size(); ++i) {
-    const AuditFinding& f = *findings[i];
-    text += fmt::format("{}. {:<{}}   {}{}{}\n", i + 1, f.property.name, width, shares_text(f, result), f.property.exact ? "   exact" : "",
-                        f.expected ? "   expected" : "");
-    if (!f.with_it.empty()) text += fmt::format("   with it: {}\n", shown_names(f.with_it, 6));
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string shares_text(const AuditFinding& f, const AuditResult& result) {
-  return fmt::format("{} on {:.0f} % of {}, {:.0f} % of the others", f.class_value_text(), 100 * f.tested.in_class,
-                     result.classes[static_cast<size_t>(f.tested.label)], 100 * f.tested.elsewhere);
+std::string verdict_line(const AuditResult& result, const std::string& rows) {
+  constexpr size_t kNamed = 3;
+  std::vector<const AuditFinding*> alarms;
+  size_t expected = 0;
+  for (const AuditFinding* finding : result.of(AuditVerdict::kShortcut)) {
+    expected += finding->expected ? 1 : 0;
+    if (!finding->expected) alarms.push_back(finding);
+  }
+  const std::string beside = expected == 0 ? "" : fmt::format(" but {} that {} expected", expected, expected == 1 ? "is" : "are");
+  if (alarms.empty()) {
+    return fmt::format("no shortcut{} in {} {}", beside, result.images, rows) +
+           (result.smallest_share >= 1 ? "; there are too few groups to see one"
+                                       : fmt::format("; a mark on fewer than {:.0f} % of a class's {} would be missed",
+                                                     100 * result.smallest_share, result.groups.from == "none" ? rows : "groups"));
+  }
+  std::string names;
+  for (size_t i = 0; i < alarms.size() && i < kNamed; ++i) names += (i == 0 ? "" : "; ") + plain_name(alarms[i]->property);
+  if (alarms.size() > kNamed) names += fmt::format(" and {} more", alarms.size() - kNamed);
+  return fmt::format("{} shortcut{}{}: {}. {}", alarms.size(), alarms.size() == 1 ? "" : "s", beside, names,
+                     shares_text(*alarms.front(), result));
 }
 
-std::string verdict_line(const AuditResult& result, const std::string& rows) {
-  const auto shortcuts = result.of(AuditVerdict::kShortcut).size();
-  std::string text =
-      fmt::format("{} in {} {}{}", shortcuts == 0 ? "no shortcut" : fmt::format("{} shortcut{}", shortcuts, shortcuts == 1 ? "" : "s"),
-                  result.images, rows, groups_text(result));
-  if (shortcuts == 0) {
-    text += result.smallest_share >= 1 ? "; there are too few groups to see one"
-                                       : fmt::format("; a mark on fewer than {:.0f} % of a class's {} would be missed",
-                                                     100 * result.smallest_share, result.groups.from == "none" ? rows : "groups");
-  }
-  return text;
+std::string audited_line(const AuditResult& result, const std::string& rows) {
+  std::string text = fmt::format("{} {} of {} classes ({})", result.images, rows, result.classes.size(), shown_names(result.classes, 4));
+  const RowGroups& groups = result.groups;
+  if (groups.from == "none") return text;
+  return text + fmt::format(", {} groups (by {}), each counted once", groups.count, groups.from == "times" ? "EXIF times" : groups.from);
 }
 
 Json to_json(const FolderAudit& audit) {
@@ -114,18 +108,148 @@ Json to_json(const FolderAudit& audit) {
   return json;
 }
 
-std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands) {
-  const AuditResult& result = audit.result;
-  std::string text = verdict_line(result, audit.rows.embeddings.empty() ? "images" : "rows") + '\n';
-  text += findings_lines(result.of(AuditVerdict::kShortcut), result);
-  if (const auto looks = result.of(AuditVerdict::kLook); !looks.empty()) {
-    text += "worth a look (they may be what the classes are about):\n" + findings_lines(looks, result);
+namespace {
+
+std::string finding_line(const AuditFinding& finding, const AuditResult& result, size_t number) {
+  return fmt::format("{}. {}: {}{}", number, plain_name(finding.property), shares_text(finding, result),
+                     finding.expected ? " (expected)" : "");
+}
+
+std::string with_it_line(const AuditFinding& finding, size_t most) {
+  return fmt::format("   with it: {}", shown_names(finding.with_it, most));
+}
+
+// A line for each class, its own first.
+std::vector<std::string> share_lines(const AuditFinding& finding, const FolderAudit& audit, const TextStyle& style, size_t most) {
+  const std::vector<double> shares = class_shares(finding, audit.rows, audit.result.groups);
+  std::vector<size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto own = static_cast<size_t>(finding.tested.label);
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return std::pair(a != own, -shares[a]) < std::pair(b != own, -shares[b]); });
+  order.resize(std::min(order.size(), most));
+  size_t width = 0;
+  for (const size_t k : order) width = std::max(width, audit.result.classes[k].size());
+  std::vector<std::string> lines;
+  for (const size_t k : order) {
+    lines.push_back(fmt::format("   {:<{}}{} {:3.0f} %", audit.result.classes[k], std::min<size_t>(width, 24),
+                                share_bar(shares[k], style, 20), 100 * shares[k]));
   }
+  return lines;
+}
+
+// Of all properties, one a line.
+std::string property_table(const AuditResult& result) {
+  size_t width = std::string_view("property").size(), of_class = std::string_view("class").size();
+  for (const AuditFinding& f : result.findings) {
+    width = std::max(width, f.property.name.size());
+    of_class = std::max(of_class, result.classes[static_cast<size_t>(f.tested.label)].size());
+  }
+  std::string text =
+      fmt::format("{:<{}}  {:<12}  {:<{}}  in it  elsewhere  effect      p  value\n", "property", width, "verdict", "class", of_class);
+  for (const AuditFinding& f : result.findings) {
+    const std::string_view verdict = f.names_classes ? "the label"
+                                     : f.follows     ? "with another"
+                                     : f.expected    ? "expected"
+                                                     : enum_name(f.verdict);
+    text += fmt::format("{:<{}}  {:<12}  {:<{}}  {:3.0f} %      {:3.0f} %    {:4.2f}  {:5.3f}  {}\n", f.property.name, width, verdict,
+                        result.classes[static_cast<size_t>(f.tested.label)], of_class, 100 * f.tested.in_class, 100 * f.tested.elsewhere,
+                        f.tested.effect, f.tested.p_adjusted, shown_value(f.class_value_text()));
+  }
+  return text;
+}
+
+std::string whole_text(const FolderAudit& audit, const std::vector<std::string>& commands, const TextStyle& style) {
+  const AuditResult& result = audit.result;
+  std::string text;
+  const auto add = [&](const std::vector<const AuditFinding*>& findings) {
+    for (size_t i = 0; i < findings.size(); ++i) {
+      text += finding_line(*findings[i], result, i + 1) + '\n';
+      if (const std::string what = meaning(findings[i]->property); !what.empty()) text += fmt::format("   {}\n", what);
+      for (const std::string& line : share_lines(*findings[i], audit, style, result.classes.size())) text += line + '\n';
+      if (!findings[i]->with_it.empty()) text += with_it_line(*findings[i], findings[i]->with_it.size()) + '\n';
+    }
+  };
+  add(result.of(AuditVerdict::kShortcut));
+  if (const auto looks = result.of(AuditVerdict::kLook); !looks.empty()) {
+    text += "worth a look (they may be what the classes are about):\n";
+    add(looks);
+  }
+  text += property_table(result);
   text += fmt::format("not detectable: {}\n", fmt::join(not_detectable(result), "; "));
   for (const std::string& command : commands) text += fmt::format("next: {}\n", command);
   for (const std::string& note : result.notes) text += fmt::format("note: {}\n", note);
-  if (!audit.bad.empty()) text += bad_files_line(audit.bad);
-  return text;
+  return text + (audit.bad.empty() ? "" : bad_files_line(audit.bad));
+}
+
+// The last lines of the short text: what else there is, what to do, and what is to be known.
+std::vector<std::string> closing_lines(const FolderAudit& audit, const std::vector<std::string>& commands) {
+  constexpr size_t kNotes = 3;
+  const AuditResult& result = audit.result;
+  std::vector<std::string> lines;
+  if (const auto looks = result.of(AuditVerdict::kLook); !looks.empty()) {
+    std::vector<std::string> names;
+    for (const AuditFinding* finding : looks) names.push_back(finding->property.name);
+    lines.push_back(fmt::format("worth a look, as they may be what the classes are about: {}", shown_names(names, 3)));
+  }
+  const size_t named = result.of(AuditVerdict::kShortcut).size() + result.of(AuditVerdict::kLook).size();
+  const std::vector<std::string> kinds = not_detectable(result);
+  lines.push_back(
+      fmt::format("not detectable: {}{}", kinds.front(), kinds.size() > 1 ? fmt::format("; and {} more", kinds.size() - 1) : ""));
+  const size_t weaker = result.findings.size() - std::min(named, result.findings.size());
+  lines.push_back(weaker == 0 ? "-v prints these" : fmt::format("-v prints these, and the numbers of {} weaker properties", weaker));
+  for (const std::string& command : commands) lines.push_back("next: " + command);
+  std::vector<std::string> notes;
+  for (const std::string& note : result.notes) notes.push_back("note: " + note);
+  if (!audit.bad.empty()) {
+    notes.push_back(bad_files_line(audit.bad));
+    notes.back().pop_back();
+  }
+  if (notes.size() > kNotes) {
+    const size_t more = notes.size() - (kNotes - 1);
+    notes.erase(notes.begin() + kNotes - 2, notes.end() - 1);  // what is said of files that cannot be read stays
+    notes.push_back(fmt::format("note: {} more notes; -v prints them", more));
+  }
+  lines.insert(lines.end(), notes.begin(), notes.end());
+  return lines;
+}
+
+std::string short_text(const FolderAudit& audit, const std::vector<std::string>& commands, const TextStyle& style) {
+  const AuditResult& result = audit.result;
+  const std::vector<std::string> closing = closing_lines(audit, commands);
+  size_t room = kShortText - 2 - closing.size();
+  const auto shortcuts = result.of(AuditVerdict::kShortcut);
+  // The verdict says what the first is; below stand its bars.
+  std::vector<std::vector<std::string>> lines;
+  for (size_t i = 0; i < shortcuts.size() && room > 0; ++i, --room) {
+    if (room == 1 && i + 1 < shortcuts.size()) {
+      lines.push_back({fmt::format("   and {} more shortcuts", shortcuts.size() - i)});
+      room = 0;
+      break;
+    }
+    lines.push_back({i == 0 && !shortcuts[0]->expected ? fmt::format("1. {}", plain_name(shortcuts[0]->property))
+                                                       : finding_line(*shortcuts[i], result, i + 1)});
+  }
+  for (size_t i = 0; i < lines.size() && room > 0; ++i) {
+    if (!style.bar.empty() && i == 0) {
+      const std::vector<std::string> bars = share_lines(*shortcuts[0], audit, style, std::min<size_t>(room, 4));
+      room -= bars.size();
+      lines[0].insert(lines[0].end(), bars.begin(), bars.end());
+    }
+    if (room == 0 || shortcuts[i]->with_it.empty()) continue;
+    lines[i].push_back(with_it_line(*shortcuts[i], 4));
+    --room;
+  }
+  std::string text;
+  for (const auto& own : lines) text += fmt::format("{}\n", fmt::join(own, "\n"));
+  return text + fmt::format("{}\n", fmt::join(closing, "\n"));
+}
+
+}  // namespace
+
+std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands, const TextStyle& style) {
+  const std::string rows = audit.rows.embeddings.empty() ? "images" : "rows";
+  const std::string text = verdict_line(audit.result, rows) + '\n' + audited_line(audit.result, rows) + '\n';
+  return text + (style.verbose ? whole_text(audit, commands, style) : short_text(audit, commands, style));
 }
 
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result) {

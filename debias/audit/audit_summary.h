@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "debias/audit/folder_audit.h"
+#include "debias/core/text_style.h"
 
 namespace debias {
 
@@ -14,14 +15,14 @@ namespace debias {
 // "not_detectable", "notes", "bad_files"}.
 nlohmann::ordered_json to_json(const FolderAudit& audit);
 
-// "AP on 82 % of pneumonia, 4 % of the others".
-std::string shares_text(const AuditFinding& finding, const AuditResult& result);
-
-// "no shortcut in 320 images of 50 groups (by EXIF times); ...".
+// "1 shortcut: image size. 98 % of vehicle are 800 x 600, 6 % of the others"; "no shortcut in 320 images; ...". `rows` is what they are.
 std::string verdict_line(const AuditResult& result, const std::string& rows);
 
+// "320 images of 2 classes (carnivore, herbivore), 50 groups (by EXIF times), each counted once".
+std::string audited_line(const AuditResult& result, const std::string& rows);
+
 // `commands` are those to run next.
-std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands);
+std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands, const TextStyle& style);
 
 // Numbers of findings by name of the verdict; "shortcut" without those that were expected.
 std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& result);

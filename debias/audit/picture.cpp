@@ -287,9 +287,4 @@ PictureTable read_pictures(std::span<const PictureFile> files, int side, Progres
   return table;
 }
 
-Image read_thumbnail(const PictureFile& file, int side) {
-  const std::vector<uint8_t> bytes = read_file_bytes(file.path);
-  return resized(decode_region(bytes, file.path, reduced_whole, file.reading).image, side, side);
-}
-
 }  // namespace debias

@@ -66,7 +66,4 @@ int thumbnail_side(std::span<const PictureFile> files);
 // Decodes every file, large JPEGs at a reduced size plus their middle at full size, on all cores.
 PictureTable read_pictures(std::span<const PictureFile> files, int side, Progress& progress);
 
-// For a page: rotated upright, resized to a square of `side` pixels.
-Image read_thumbnail(const PictureFile& file, int side);
-
 }  // namespace debias

@@ -10,7 +10,7 @@ namespace debias {
 struct TextStyle {
   bool verbose = false;  // all of it; else the verdict and what is to be done, in at most kShortText lines
   bool colour = false;
-  std::string bar;  // the character that bars are made of; empty: no bars
+  std::string bar = {};  // the character that bars are made of; empty: no bars
 };
 
 constexpr int kShortText = 15;  // lines

@@ -74,9 +74,11 @@ Html element(std::string_view tag, std::string_view css_class, const Html& conte
   return {fmt::format("<{0} class=\"{1}\">{2}</{0}>", tag, css_class, content.source)};
 }
 
-std::string png_data_uri(std::string_view bytes) {
+namespace {
+
+std::string data_uri(std::string_view format, std::string_view bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out = "data:image/png;base64,";
+  std::string out = fmt::format("data:image/{};base64,", format);
   for (size_t i = 0; i < bytes.size(); i += 3) {
     const size_t left = bytes.size() - i;
     const auto at = [&](size_t k) { return k < left ? static_cast<uint32_t>(static_cast<unsigned char>(bytes[i + k])) : 0U; };
@@ -88,5 +90,10 @@ std::string png_data_uri(std::string_view bytes) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string png_data_uri(std::string_view bytes) { return data_uri("png", bytes); }
+std::string jpeg_data_uri(std::string_view bytes) { return data_uri("jpeg", bytes); }
 
 }  // namespace debias

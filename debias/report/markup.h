@@ -28,5 +28,6 @@ Html element(std::string_view tag, std::string_view css_class, const Html& conte
 
 // "data:image/png;base64,..." of bytes.
 std::string png_data_uri(std::string_view bytes);
+std::string jpeg_data_uri(std::string_view bytes);
 
 }  // namespace debias

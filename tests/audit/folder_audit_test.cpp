@@ -333,7 +333,7 @@ TEST_F(FolderAuditTest, ADamagedImageIsNamedAndLeftOut) {
   write("clean");
   for (const char* name : {"1003", "1005", "1007", "1009"}) std::ofstream(path("clean") + "/ape/" + name + ".jpg") << "no image";
   const FolderAudit several = audit_folder(options_of(path("clean")), 0);
-  const std::string text = audit_text(several, {});
+  const std::string text = audit_text(several, {}, {});
   EXPECT_THAT(text, HasSubstr("note: 4 images cannot be read and are left out: ape/1003.jpg ("));
   EXPECT_THAT(text, HasSubstr("), ape/1005.jpg ("));
   EXPECT_THAT(text, HasSubstr("), ape/1007.jpg ("));
@@ -381,7 +381,7 @@ TEST_F(FolderAuditTest, ThePageShowsVerdictImagesAndCommands) {
   write("clean");
   const FolderAudit audit = planted(PlantKind::kSquare);
   const std::string page = audit_page(audit, "photos<1>", {"debias init photos"});
-  EXPECT_THAT(page, HasSubstr("in 240 images"));
+  EXPECT_THAT(page, HasSubstr("240 images of 2 classes"));
   EXPECT_THAT(page, HasSubstr("Audit of photos&lt;1&gt;"));
   EXPECT_THAT(page, HasSubstr("mark, top left"));
   EXPECT_THAT(page, HasSubstr("debias init photos"));

@@ -105,8 +105,8 @@ std::string Page::html() const {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/><link rel=\"icon\" href=\"data:,\"/>"
-      "<title>{0}</title>\n<style>\n{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n{2}{3}</main></body></html>\n",
-      escaped(title_), style_sheet(), links, body_);
+      "<title>{0}</title>\n<style>\n{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n{2}{3}{4}</main></body></html>\n",
+      escaped(title_), style_sheet(), lead_.source, links, body_);
 }
 
 namespace {

@@ -35,6 +35,8 @@ class Page {
  public:
   explicit Page(std::string title) : title_(std::move(title)) {}
 
+  // Above the list of sections: what the page says.
+  void lead(const Html& content) { lead_ += content; }
   // Level 2 starts a section, which the list at the top links to; with fold_sections(), one that a reader opens, and no list: the closed
   // sections are one, each with `summary` behind its name.
   void heading(int level, std::string_view text, std::string_view summary = "");
@@ -53,6 +55,7 @@ class Page {
 
  private:
   std::string title_;
+  Html lead_;
   std::string body_;
   std::vector<std::pair<std::string, std::string>> sections_;  // id and heading
   int charts_ = 0;

@@ -116,7 +116,32 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .why{display:block}
 .film{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:.75rem;margin:.75rem 0;max-width:54rem}
 .film img{display:block;width:100%;height:auto;background:var(--raised)}
-@media print{details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
+.answer{max-width:60rem;font-size:1.3rem;line-height:1.35;font-weight:600;margin:.75rem 0;border-left:5px solid var(--accent);padding-left:.75rem}
+.answer.alarm{border-color:var(--mark)}
+.finding{border-top:1px solid var(--rule);margin:1.5rem 0 0;padding-top:.25rem}
+.finding h3{margin:.75rem 0 .25rem;font-size:1.15rem}
+.tag{font-size:.75rem;font-weight:400;color:var(--muted);border:1px solid var(--rule);border-radius:1rem;padding:.05rem .5rem;margin-left:.5rem;white-space:nowrap}
+.says{max-width:60rem;font-size:1.05rem}
+.shares{display:grid;grid-template-columns:minmax(4rem,max-content) minmax(4rem,22rem) max-content;gap:.25rem .75rem;align-items:center;font-size:.9rem;margin:.5rem 0}
+.shares>span{overflow-wrap:anywhere;min-width:0}
+.track{background:var(--faint);height:.9rem;border-radius:2px;-webkit-print-color-adjust:exact;print-color-adjust:exact}
+.track>i{display:block;height:100%;border-radius:2px;background:var(--muted);-webkit-print-color-adjust:exact;print-color-adjust:exact}
+.track>.own{background:var(--mark)}
+.sights{list-style:none;padding:0;margin:.75rem 0;display:grid;grid-template-columns:repeat(6,minmax(0,1fr));gap:.6rem}
+.sights>li{font-size:.8rem;line-height:1.3;overflow-wrap:anywhere;min-width:0}
+.sights .small{white-space:normal;display:block}
+.sight{position:relative;display:block;margin-bottom:.25rem;background:var(--raised);border:1px solid var(--rule)}
+.heatmap .sight{border:0}
+.sight img,.heatmap img{display:block;width:100%;height:auto}
+.sight .tiny,.heatmap .tiny{image-rendering:pixelated}
+.box{position:absolute;border:2px solid #e0201a;outline:1px solid #fff;box-sizing:content-box;margin:-3px;padding:1px}
+.rowhead{font-weight:600;margin:.75rem 0 .25rem}
+.heatmap{flex:0 1 400px;max-width:400px;margin:.75rem 0}
+.beside{display:flex;flex-wrap:wrap;gap:0 1.5rem}
+.beside>div{flex:1 1 16rem;min-width:0;margin:.5rem 0}
+@media (max-width:40rem){.answer{font-size:1.1rem}.sights{grid-template-columns:repeat(3,minmax(0,1fr))}}
+@media print{.heatmap{flex-basis:14rem;max-width:14rem}.sights>li,.beside,.shares{break-inside:avoid}h2,h3,.rowhead{break-after:avoid}
+details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
 )";
 }
 
