@@ -33,7 +33,7 @@ struct FixArguments {
   std::vector<std::string> group;
   std::vector<std::string> of_fit;  // names of given options that --apply has no use for
   int64_t threads = 0;
-  bool json = false;
+  bool json = false, verbose = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -78,7 +78,8 @@ int fix_table(const FixArguments& arguments) {
   if (arguments.json) {
     print_json(to_json(outcome));
   } else {
-    print_lines(fixed_text(outcome, arguments.out));
+    const TextStyle style = text_style(arguments.verbose);
+    print_text(fixed_text(outcome, arguments.out, style), style, result.changed ? Tone::kGood : Tone::kNeutral);
   }
   if (arguments.fail_if) check_condition(*arguments.fail_if, after, "fix");
   return 0;
@@ -162,6 +163,7 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
   add_fail_if(*verb, arguments->fail_if, "condition of exit code 1 on a metric after the correction")
       ->option_text("'test.worst_group_acc<0.6'");
+  add_verbose(*verb, arguments->verbose, "accuracies of all splits, with 95 % intervals");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias fix --embeddings Z.npy --csv C.csv --out fixed && debias report fixed");
   verb->callback([arguments, of_fit, &action] {

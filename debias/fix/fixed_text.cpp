@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 namespace debias {
 namespace {
@@ -28,18 +31,41 @@ std::string accuracy_lines(const char* who, const EvaluationRecord& record, bool
   return lines;
 }
 
+// Whole table of percentages, with intervals.
+std::string accuracy_table(const FixedEvaluations& evaluations) {
+  return fmt::format("{:<14}  {:<20}  {:<20}  {:<20}  {}\n", "% correct", "all", "bias-aligned", "bias-conflicting", "worst group") +
+         accuracy_lines("before", evaluations.before.groups.record, evaluations.by_folds) +
+         accuracy_lines("after", evaluations.after.groups.record, evaluations.by_folds);
+}
+
+// Before and after on the split that tells most: test, or else valid.
+std::string accuracy_summary(const FixedEvaluations& evaluations, const TextStyle& style) {
+  const EvaluationRecord &before = evaluations.before.groups.record, &after = evaluations.after.groups.record;
+  const auto has = [&](std::string_view split) {
+    return std::ranges::any_of(after.counts, [&](const auto& count) { return count.first == split; });
+  };
+  const std::string split = has("test") ? "test" : "valid";
+  if (!has(split)) return "";
+  std::string text = fmt::format("{:<24} before  after\n", "% correct, " + (evaluations.by_folds && split == "valid" ? "folds" : split));
+  for (const auto& [metric, name] : {std::pair("acc1", "all"), std::pair("aligned_acc", "bias-aligned"),
+                                     std::pair("conflicting_acc", "bias-conflicting"), std::pair("worst_group_acc", "worst group")}) {
+    const double *was = before.metric(split + "." + metric), *is = after.metric(split + "." + metric);
+    text +=
+        fmt::format("{:<24}  {}  {}{}\n", name, share(was), share(is), is == nullptr || std::isnan(*is) ? "" : share_bar(*is, style, 20));
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string fixed_text(const FixedOutcome& outcome, const std::string& folder) {
+std::string fixed_text(const FixedOutcome& outcome, const std::string& folder, const TextStyle& style) {
   const FixResult& result = outcome.result;
-  std::string text =
-      fmt::format("{:<14}  {:<20}  {:<20}  {:<20}  {}\n", "% correct", "all", "bias-aligned", "bias-conflicting", "worst group");
-  text += accuracy_lines("before", outcome.evaluations.before.groups.record, outcome.evaluations.by_folds);
-  text += accuracy_lines("after", outcome.evaluations.after.groups.record, outcome.evaluations.by_folds);
-  text += result.changed ? fmt::format("{}: corrected by {} in {:.1f} s; {}/fix.log says why\n", folder, enum_name(result.method),
-                                       outcome.seconds, folder)
-                         : fmt::format("{}: nothing is changed; {}/fix.log says why\n", folder, folder);
-  return text;
+  std::string text = result.changed ? fmt::format("{}: corrected by {} in {:.1f} s; {}/fix.log says why\n", folder,
+                                                  enum_name(result.method), outcome.seconds, folder)
+                                    : fmt::format("{}: nothing is changed; {}/fix.log says why\n", folder, folder);
+  if (style.verbose) return text + accuracy_table(outcome.evaluations);
+  text += accuracy_summary(outcome.evaluations, style);
+  return text + "-v prints all splits with 95 % intervals\n";
 }
 
 }  // namespace debias

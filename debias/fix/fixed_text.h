@@ -3,11 +3,13 @@
 
 #include <string>
 
+#include "debias/core/text_style.h"
 #include "debias/fix/fixed_folder.h"
 
 namespace debias {
 
-// Accuracies in percent with intervals, before and after, one line for each split except train; then the correction and the folder.
-std::string fixed_text(const FixedOutcome& outcome, const std::string& folder);
+// The correction and the folder; then accuracies in percent before and after, of the test rows or else of the validation rows. Verbose:
+// those of all splits but train, with intervals.
+std::string fixed_text(const FixedOutcome& outcome, const std::string& folder, const TextStyle& style);
 
 }  // namespace debias

@@ -143,11 +143,21 @@ TEST(FixedText, HasAccuraciesWithIntervalsAndWhatWasDone) {
   const FeatureTable table = made.open();
   const FixResult result = fixed(table, FixMethod::kBalanced);
   const FixedEvaluations evaluations = evaluated(table, result);
-  const std::string text = fixed_text({table, {}, result, evaluations, 1.25, "0"}, "out");
+  const FixedOutcome outcome{table, {}, result, evaluations, 1.25, "0"};
+  const std::string text = fixed_text(outcome, "out", {.verbose = true});
   const double before = 100 * metric(evaluations.before, "acc1");
   EXPECT_THAT(text, HasSubstr(fmt::format("before  test    {:5.1f} [", before)));
-  EXPECT_THAT(text, AllOf(HasSubstr("\nafter   test  "), HasSubstr("out: corrected by balanced in 1.2 s; out/fix.log says why\n")));
-  EXPECT_THAT(fixed_text({table, {}, fixed(table, FixMethod::kErm), evaluations, 1, "0"}, "out"), HasSubstr("out: nothing is changed"));
+  EXPECT_THAT(text, HasSubstr("\nafter   test  "));
+  EXPECT_THAT(text, testing::StartsWith("out: corrected by balanced in 1.2 s; out/fix.log says why\n"));
+  const std::string brief = fixed_text(outcome, "out", {.bar = "#"});
+  EXPECT_THAT(brief,
+              testing::StartsWith("out: corrected by balanced in 1.2 s; out/fix.log says why\n% correct, test          before  after\n"));
+  EXPECT_THAT(brief,
+              HasSubstr(fmt::format("\nall                       {:5.1f}  {:5.1f} ##", before, 100 * metric(evaluations.after, "acc1"))));
+  EXPECT_THAT(brief, HasSubstr("\nbias-conflicting "));
+  EXPECT_LE(std::ranges::count(brief, '\n'), kShortText);
+  EXPECT_THAT(fixed_text(outcome, "out", {}), testing::Not(HasSubstr("#")));
+  EXPECT_THAT(fixed_text({table, {}, fixed(table, FixMethod::kErm), evaluations, 1, "0"}, "out", {}), HasSubstr("out: nothing is changed"));
 }
 
 TEST(Fix, HeadsReadCorrectedFeaturesLikeTheFeaturesThemselves) {
