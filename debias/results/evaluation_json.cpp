@@ -72,6 +72,12 @@ void add_predictions(const EvaluationRecord& record, Json& json) {
     json["groups"][split] = group_table_json(table, record.classes.at(split));
   });
   for_each_split(record.marks, [&](const std::string& split, const std::string& marks) { json["marks"][split] = marks; });
+  for_each_split(record.examples, [&](const std::string& split, const auto& images) {
+    for (const ExampleImage& image : images) {
+      json["examples"][split].push_back(
+          {{"id", image.id}, {"aligned", image.aligned}, {"label", image.label}, {"bias", image.bias}, {"predicted", image.predicted}});
+    }
+  });
   for_each_split(record.clusterings, [&](const std::string& split, const auto& clusterings) {
     for (const auto& [name, one] : clusterings) {
       json["clusterings"][split][name] = {{"accuracy", number_or_null(one.accuracy)}, {"cells", one.cells}};

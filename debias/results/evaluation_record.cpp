@@ -152,6 +152,13 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
     record.marks[split] = value.template get<std::string>();
     require_marks(record.marks[split], path);
   });
+  for_each_split(json, "examples", [&](const auto& split, const Json& images) {
+    for (const Json& image : images) {
+      const auto text = [&](const char* key) { return image.at(key).template get<std::string>(); };
+      record.examples[split].push_back({image.at("id").template get<int64_t>(), image.at("aligned").template get<bool>(), text("label"),
+                                        text("bias"), text("predicted")});
+    }
+  });
   for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
   for_each_split(json, "clusterings", [&](const auto& split, const Json& value) {
     for (const auto& [name, one] : value.template get_ref<const Json::object_t&>()) {

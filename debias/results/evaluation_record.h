@@ -63,6 +63,13 @@ struct NeighbourQuery {
   std::vector<NeighbourImage> nearest;  // training images, nearest first
 };
 
+// An evaluated image that is shown beside what was predicted for it.
+struct ExampleImage {
+  int64_t id = 0;
+  bool aligned = false;  // else conflicting
+  std::string label, bias, predicted;
+};
+
 // Which bias labels are aligned with which class, and how that was decided (debias/evaluate/alignment.h).
 using BiasesOfClass = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct AlignedValues {
@@ -116,6 +123,7 @@ struct EvaluationRecord {
   std::map<std::string, GroupTable> groups;  // by split, like the following
   std::map<std::string, ClassTable> classes;
   std::map<std::string, std::string> marks;  // right or wrong by image (predictions.h); empty in files of older versions
+  std::map<std::string, std::vector<ExampleImage>> examples;
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // then by set of pairs
   std::map<std::string, FeatureMap> maps;
   std::map<std::string, std::vector<NeighbourQuery>> neighbours;

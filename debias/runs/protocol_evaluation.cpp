@@ -99,7 +99,8 @@ void make_folder(const std::string& path) {
 void EvaluationFiles::write(const std::string& protocol, const EvaluationResult& result, const EvaluationRecord& record,
                             Thumbnails thumbnails) const {
   make_folder(folder_);
-  if (thumbnails == Thumbnails::kReplace && !result.images.empty()) replace_thumbnails(path("thumbnails"), result.images);
+  if (thumbnails == Thumbnails::kReplace && !result.images.empty())
+    replace_thumbnails(path(result.record.examples.empty() ? "thumbnails" : "examples"), result.images);
   write_file_atomically(path(protocol) + ".json", to_json(record).dump(2) + "\n");
 }
 
@@ -110,6 +111,7 @@ void EvaluationFiles::write_history(const std::string& protocol, const Evaluatio
   brief.neighbours.clear();
   brief.maps.clear();
   brief.marks.clear();
+  brief.examples.clear();
   write_file_atomically(fmt::format("{}/{}.json", folder, protocol), to_json(brief).dump(2) + "\n");
 }
 

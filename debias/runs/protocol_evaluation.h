@@ -17,8 +17,9 @@ namespace debias {
 // RUN/evaluation: the results of protocols. `debias eval` and training write them, `debias report` reads them.
 //
 //   evaluation/PROTOCOL.json            the latest result
-//   evaluation/epoch-N/PROTOCOL.json    the result of each evaluation during training, without t-SNE plots and nearest neighbours
-//   evaluation/thumbnails/*.png         images that the latest result refers to
+//   evaluation/epoch-N/PROTOCOL.json    the result of each evaluation during training, without t-SNE plots, nearest neighbours and examples
+//   evaluation/thumbnails/*.png         images that the latest result of kNN refers to
+//   evaluation/examples/*.png           those of groups
 enum class Thumbnails { kKeep, kReplace };
 
 class EvaluationFiles {

@@ -263,6 +263,35 @@ TEST_F(Reports, OfTwoRunsSayWhatTheCorrectionRemovesAndWhatItCosts) {
   expect_parts(first_of(html({"fair", "plain"})), {"fair removes most of the shortcut"});
 }
 
+TEST_F(Reports, ShowEightImagesWithWhatBothNetworksSayElseTheGroups) {
+  const auto with_examples = [](const std::string& name, const std::string& predicted) {
+    auto groups = nlohmann::ordered_json::parse(file_text(name + "/evaluation/groups.json"));
+    for (int id = 0; id < 8; ++id) {
+      groups["examples"]["test"].push_back({{"id", id},
+                                            {"aligned", id < 4},
+                                            {"label", "cat"},
+                                            {"bias", id < 4 ? "red" : "blue"},
+                                            {"predicted", id < 4 ? "cat" : predicted}});
+      write_text(fmt::format("{}/evaluation/examples/test_{}.png", name, id), "\x89PNG pixels");
+    }
+    write_evaluation(name, "groups", groups);
+  };
+  write_biased_run("plain", {.conflicting = 0.2}, {.objective = "infonce"});
+  write_biased_run("fair", {.conflicting = 0.7});
+  EXPECT_THAT(first_of(html({"plain", "fair"})), HasSubstr("fair: percent right, number of images below"));
+  with_examples("plain", "dog");
+  with_examples("fair", "cat");
+  const std::string first = first_of(html({"plain", "fair"}));
+  EXPECT_EQ(attributes(well_formed(first), "src").size(), 8u);
+  expect_parts(first,
+               {"<caption>Follow the shortcut (aligned)</caption>", "alt=\"test image 4: cat, blue\"",
+                "<th scope=\"row\">plain</th><td class=\"wrong\">✗ dog</td>", "<th scope=\"row\">fair</th><td>✓ cat</td>"},
+               {"percent right, number of images below"});
+  expect_parts(first_of(html({"fair"})), {"<th scope=\"row\">predicted</th><td>✓ cat</td>"});
+  fs::remove("fair/evaluation/examples/test_0.png");
+  EXPECT_THAT(first_of(html({"fair"})), HasSubstr("percent right, number of images below"));
+}
+
 struct RemovalCase {
   double aligned, conflicting;
   std::string words;

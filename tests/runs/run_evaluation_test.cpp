@@ -155,6 +155,17 @@ TEST_F(EvaluatedRun, KeepsAThumbnailOfEachImageThatKnnNames) {
   EXPECT_FALSE(json_in(file("knn.json")).contains("neighbours"));
 }
 
+TEST_F(EvaluatedRun, KeepsTheExamplesOfGroupsBesideThoseOfKnn) {
+  evaluated(request({protocol("knn", "{examples: 2}"), protocol("groups")}));
+  std::vector<std::string> expected;
+  for (const auto& image : json_in(file("groups.json"))["examples"]["test"]) expected.push_back("test_" + image["id"].dump() + ".png");
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(expected.size(), 8u);
+  EXPECT_EQ(names_in(file("examples")), expected);
+  EXPECT_TRUE(file_text(file("examples/" + expected[0])).starts_with("\x89PNG"));
+  EXPECT_FALSE(names_in(file("thumbnails")).empty());
+}
+
 TEST_F(EvaluatedRun, WritesPredictionsWhereTheyAreRequested) {
   evaluated(request({protocol("knn")}));
   EXPECT_FALSE(fs::exists(file("knn.csv")));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 #include "debias/data/value_name.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/confusion.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kNamedCells = 5;  // of a note
 constexpr int64_t kFewUnits = 20;  // below, percentiles of a cluster bootstrap are too narrow (Cameron, Gelbach and Miller 2008)
+constexpr int64_t kExamplesOfSide = 4;
 
 struct BiasedSplit {
   std::string name;
@@ -105,6 +107,35 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
   result.record.marks[split.name] = prediction_marks(*split.dataset, split.samples.predictions, split.options.alignment);
 }
 
+// Places of images of one side, of as many classes as there are. They depend on the data alone, so that runs show the same.
+std::vector<int64_t> example_places(const BiasedSplit& split, Side side) {
+  std::vector<int64_t> places;
+  std::set<int64_t> shown;
+  const std::vector<int64_t> order = permutation(split.dataset->size(), {.domain = RngDomain::kEvaluate, .seed = 0});
+  for (const bool any_class : {false, true}) {
+    for (const int64_t i : order) {
+      if (std::ssize(places) == kExamplesOfSide) return places;
+      const int64_t label = split.dataset->label(i);
+      if (split.options.alignment.side(label, split.dataset->bias(i)) != side || std::ranges::find(places, i) != places.end()) continue;
+      if (shown.insert(label).second || any_class) places.push_back(i);
+    }
+  }
+  return places;
+}
+
+void add_examples(const BiasedSplit& split, EvaluationResult& result) {
+  const DatasetInfo& info = split.dataset->info();
+  for (const Side side : {Side::kAligned, Side::kConflicting}) {
+    for (const int64_t i : example_places(split, side)) {
+      const int64_t id = split.dataset->id(i);
+      result.record.examples[split.name].push_back({id, side == Side::kAligned, value_name(info.class_names, split.dataset->label(i)),
+                                                    value_name(info.bias_names, split.dataset->bias(i)),
+                                                    value_name(info.class_names, split.samples.predictions[static_cast<size_t>(i)])});
+      result.images[fmt::format("{}_{}", split.name, id)] = {split.dataset, i};
+    }
+  }
+}
+
 }  // namespace
 
 void require_bias_values(const EvaluationInput& input, const std::string& who) {
@@ -167,6 +198,7 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   for (BiasedSplit& split : splits) {
     split.samples.predictions = predictions_of(input, cache, options.predictions, split.name);
     add_split(split, options, result, undefined);
+    if (input.stored.empty() && &split == &splits.back()) add_examples(split, result);
     result.predictions[split.name] = std::move(split.samples.predictions);
   }
   EvaluationRecord record = describe("groups", input, result.metrics, config_of(options), classes);
@@ -177,6 +209,7 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   record.groups = std::move(result.record.groups);
   record.classes = std::move(result.record.classes);
   record.marks = std::move(result.record.marks);
+  record.examples = std::move(result.record.examples);
   if (!result.notes.empty()) record.notes = result.notes;
   result.record = std::move(record);
   result.notes.insert(result.notes.begin(), unsaid.begin(), unsaid.end());

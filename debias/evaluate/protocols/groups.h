@@ -6,7 +6,8 @@
 // Which bias labels are aligned with a class: alignment.h.
 //
 // The record has whose predictions were evaluated (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
-// metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
+// metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out. Of the last split it
+// has eight images, four aligned and four conflicting ones, which depend on the data alone; the result has their pixels.
 #pragma once
 
 #include <string>

@@ -286,6 +286,78 @@ std::pair<Chart, Html> first_figure(const ReportData& data, const FirstScreen& s
   return {chart, plain((by_side ? side_words(data, screen) : "") + more)};
 }
 
+const std::vector<ExampleImage>* examples_of(const RunRecord& run) {
+  const EvaluationRecord* groups = run.evaluation("groups");
+  if (groups == nullptr) return nullptr;
+  for (const char* split : {"test", "valid"}) {
+    if (const auto found = groups->examples.find(split); found != groups->examples.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// The same image as another run has it; null where it has others.
+const ExampleImage* same_image(const std::vector<ExampleImage>* images, const ExampleImage& image) {
+  if (images == nullptr) return nullptr;
+  const auto found = std::ranges::find_if(*images, [&](const ExampleImage& other) {
+    return other.id == image.id && other.label == image.label && other.bias == image.bias && other.aligned == image.aligned;
+  });
+  return found == images->end() ? nullptr : &*found;
+}
+
+struct SayingRun {
+  std::string label;
+  const std::vector<ExampleImage>* images;
+};
+
+Html table_row(const std::string& head, const std::vector<Html>& cells) {
+  Html row{"<tr><th scope=\"row\">" + escaped(head) + "</th>"};
+  for (const Html& cell : cells) row += cell;
+  return row + Html{"</tr>\n"};
+}
+
+// Images of one side above what they are and what each network says. Nothing where a picture is missing.
+Html example_table(const RunRecord& run, const std::vector<SayingRun>& says, bool aligned, const std::string& caption) {
+  std::vector<ExampleImage> images;
+  std::ranges::copy_if(*examples_of(run), std::back_inserter(images), [&](const ExampleImage& image) { return image.aligned == aligned; });
+  const std::string split = run.evaluation("groups")->examples.contains("test") ? "test" : "valid";
+  std::vector<Html> pictures, facts;
+  for (const ExampleImage& image : images) {
+    const std::string bytes = thumbnail_bytes(fmt::format("{}/evaluation/examples/{}_{}.png", run.path, split, image.id));
+    if (bytes.empty()) return {};
+    const std::string is = fmt::format("{}, {}", image.label, image.bias);
+    pictures.push_back(element("td", "", thumbnail_image(bytes, fmt::format("{} image {}: {}", split, image.id, is))));
+    facts.push_back(element("td", "", plain(is)));
+  }
+  if (images.empty()) return {};
+  Html rows = table_row("", pictures) + table_row("is", facts);
+  for (const SayingRun& one : says) {
+    std::vector<Html> cells;
+    for (const ExampleImage& image : images) {
+      const ExampleImage* own = same_image(one.images, image);
+      const bool is_right = own != nullptr && own->predicted == own->label;
+      cells.push_back(own == nullptr ? element("td", "", plain("–"))
+                                     : element("td", is_right ? "" : "wrong", plain((is_right ? "✓ " : "✗ ") + own->predicted)));
+    }
+    rows += table_row(one.label, cells);
+  }
+  return element("table", "examples", element("caption", "", plain(caption)) + element("tbody", "", rows));
+}
+
+// Eight evaluated images, with what the plain and the corrected network say; nothing where a run has none.
+Html example_images(const ReportData& data, const FirstScreen& screen, size_t column) {
+  const RunRecord& run = data.columns[column].shown();
+  if (examples_of(run) == nullptr) return {};
+  std::vector<SayingRun> says;
+  for (const auto& of : {screen.plain, std::optional(column)}) {
+    if (!of) continue;
+    const std::string& label = data.columns[*of].label;
+    says.push_back({data.columns.size() == 1 ? "predicted" : label, examples_of(data.columns[*of].shown())});
+  }
+  const Html aligned = example_table(run, says, true, "Follow the shortcut (aligned)");
+  const Html conflicting = example_table(run, says, false, "Do not follow it (conflicting)");
+  return aligned.source.empty() || conflicting.source.empty() ? Html{} : aligned + conflicting;
+}
+
 }  // namespace
 
 void add_first_screen(Page& page, const ReportData& data) {
@@ -300,7 +372,8 @@ void add_first_screen(Page& page, const ReportData& data) {
   if (const std::string note = interval_note(data); !note.empty()) page.paragraph(plain(note), "note");
   page.add({"</div>\n"});
   const size_t shown = screen.corrected.value_or(screen.best ? screen.rows[*screen.best].column : 0);
-  page.add(element("div", "", groups_or_classes(data, shown)) + Html{"</div>\n"});
+  const Html examples = example_images(data, screen, shown);
+  page.add(element("div", "", examples.source.empty() ? groups_or_classes(data, shown) : examples) + Html{"</div>\n"});
 }
 
 }  // namespace debias

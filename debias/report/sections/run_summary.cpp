@@ -111,7 +111,7 @@ std::string verdict_text(const ReportData& data, bool whole) {
                           : sentences(head, verdict.words));
   }
   for (const auto& comparison : comparisons) {
-    if (!whole && screen.corrected == comparison.best && screen.plain == comparison.other) continue;  // likewise
+    if (!whole && (is_alone || (screen.corrected == comparison.best && screen.plain == comparison.other))) continue;  // likewise
     lines.push_back(whole ? sentences(comparison.head, comparison.words + " " + comparison.details) + step_text(comparison.next)
                           : sentences(comparison.head, comparison.words));
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
@@ -52,6 +53,31 @@ TEST(Groups, EvaluatesKnnWithoutAClassifier) {
   EXPECT_LE(low, 28.0 / 30);
   EXPECT_GE(high, 28.0 / 30);
   EXPECT_EQ(details(result)["intervals"]["test.acc1"][0], low);
+}
+
+TEST(Groups, KeepsFourAlignedAndFourConflictingImagesThatDependOnTheDataAlone) {
+  const EvaluationInput input = biased_input();
+  const EvaluationResult result = evaluated(input, "groups");
+  const auto& examples = result.record.examples.at("test");
+  ASSERT_EQ(examples.size(), 8u);
+  EXPECT_EQ(result.images.size(), 8u);
+  std::set<std::string> classes;
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const ExampleImage& image = examples[i];
+    const ShownImage& shown = result.images.at(fmt::format("test_{}", image.id));
+    const int64_t label = input.test->label(shown.index), bias = input.test->bias(shown.index);
+    EXPECT_EQ(image.aligned, i < 4);
+    EXPECT_EQ(image.aligned, label == bias);
+    EXPECT_EQ(image.label, fmt::format("class{}", label));
+    EXPECT_EQ(image.predicted, fmt::format("class{}", result.predictions.at("test")[static_cast<size_t>(shown.index)]));
+    if (image.aligned) classes.insert(image.label);
+  }
+  EXPECT_EQ(classes.size(), 3u) << "of as many classes as there are";
+  EvaluationInput other = biased_input();
+  other.seed = 7;
+  const EvaluationResult again = evaluated(other, "groups");
+  for (size_t i = 0; i < examples.size(); ++i) EXPECT_EQ(again.record.examples.at("test")[i].id, examples[i].id);
+  EXPECT_EQ(details(result)["examples"]["test"][0]["label"], examples[0].label);
 }
 
 TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
