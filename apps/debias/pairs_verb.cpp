@@ -27,11 +27,12 @@ struct PairsArguments {
   TableArguments table;
   PairRequest request;
   int64_t threads = 0;
+  std::vector<std::string> group;
   std::string leaks, out, html, groups_out, rank = "similarity";
-  bool json = false;
+  bool json = false, verbose = false;
 };
 
-constexpr size_t kPrintedRows = 10;
+constexpr size_t kPrintedNotes = 8, kPrintedRows = 4;  // of text of at most 15 lines
 
 void require_ending(const std::string& path, const char* option, const std::string& ending) {
   if (path.empty() || fs::path(path).extension() == ending) return;
@@ -53,8 +54,8 @@ int64_t count_of(const FoundPairs& found, PairKind kind) {
   return std::ranges::count(found.rows, kind, [](const PairRow& row) { return row.pair.kind; });
 }
 
-std::string leaks_text(const SplitLeaks& leaks, const std::string& second) {
-  std::string text = fmt::format("{} of {} images of {} have a copy in the other split\n", leaks.leaked, leaks.rows, second);
+std::string leaks_text(const SplitLeaks& leaks) {
+  std::string text = fmt::format("leaks: {} of {} rows, {} of them copies\n", leaks.leaked, leaks.rows, leaks.copies);
   for (const LeakedClass& of : leaks.classes) {
     if (of.leaked > 0) text += fmt::format("  {:<24} {:>6} of {}\n", of.name, of.leaked, of.rows);
   }
@@ -68,44 +69,55 @@ std::string shown_gradient(const MinedPair& pair) {
   return std::isnan(pair.gradient) ? std::string("-") : fmt::format("{:.3g}", pair.gradient);
 }
 
-// Conflicts of labels among copies first.
 std::string copies_text(const FoundPairs& found, const PairSource& source) {
-  constexpr size_t kShown = 3;
-  const auto conflicts = std::ranges::count_if(found.copies, &CopiedImage::labels_conflict);
-  std::string text = conflicts > 0 ? fmt::format("{} images have copies with different labels; correct them first\n", conflicts) : "";
-  for (size_t i = 0; i < std::min(kShown, found.copies.size()); ++i) {
-    const CopiedImage& image = found.copies[i];
-    text += fmt::format("  {} rows are one image: {}", image.rows.size(), row_words(source, image.rows[0]).path);
-    std::map<std::string, int64_t> labels;
-    for (const int64_t row : image.rows) ++labels[row_words(source, row).label];
-    if (image.labels_conflict) {
-      for (const auto& [label, count] : labels) text += fmt::format("; {} {}", count, label.empty() ? "unknown" : label);
-    }
-    text += "\n";
+  std::string text;
+  for (const CopiedImage& image : found.copies) {
+    text += fmt::format("{} images are one image{}: {} ({}{})\n", image.rows.size(), image.labels_conflict ? " with different labels" : "",
+                        row_words(source, image.rows[0]).path, counted_labels(source, image.rows),
+                        source.second ? "; " + counted_splits(source, image.rows) : "");
   }
-  if (found.copies.size() > kShown) text += fmt::format("  and {} more images with copies\n", found.copies.size() - kShown);
   return text;
 }
 
-void print_pairs(const FoundPairs& found, const PairSource& source) {
-  std::string text = copies_text(found, source);
-  text += fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched, found.options.temperature,
-                      found.options.tau_plus, found.by_views ? "two views" : "the mixture");
-  text += fmt::format("{:<15}{:>11}{:>15}{:>11}{:>7}  pair\n", "kind", "similarity", "false_negative", "gradient", "same");
+// Of each kind at most `most`.
+std::string table_of_pairs(const std::vector<PairRow>& rows, size_t most) {
+  std::string text = fmt::format("{:<15}{:>11}{:>15}{:>11}{:>7}  pair\n", "kind", "similarity", "false_negative", "gradient", "same");
   std::map<PairKind, size_t> printed;
-  for (const PairRow& row : found.rows) {
-    if (++printed[row.pair.kind] > kPrintedRows) continue;
+  for (const PairRow& row : rows) {
+    if (++printed[row.pair.kind] > most) continue;
     text +=
         fmt::format("{:<15}{:>11.4f}{:>15.4f}{:>11}{:>7}  {} | {}\n", enum_name(row.pair.kind), row.pair.cosine, row.pair.false_negative,
                     shown_gradient(row.pair), row.same_label ? (*row.same_label ? "yes" : "no") : "-", row.a, row.b);
   }
+  return text;
+}
+
+// The verdict, the notes and the first false negatives, in at most 15 lines.
+std::string short_text(const FoundPairs& found) {
+  std::string text = found.verdict + "\n";
+  for (size_t i = 0; i < std::min(kPrintedNotes, found.notes.size()); ++i) text += "note: " + found.notes[i] + "\n";
+  std::vector<PairRow> shown;
+  std::ranges::copy_if(found.rows, std::back_inserter(shown),
+                       [](const PairRow& row) { return row.pair.kind == PairKind::kFalseNegative || row.pair.kind == PairKind::kRandom; });
+  if (!shown.empty()) text += table_of_pairs(shown, kPrintedRows);
+  const size_t hidden = found.notes.size() - std::min(kPrintedNotes, found.notes.size());
+  return text + fmt::format("{}all with -v; as a table with --out, to mark with --html\n",
+                            hidden > 0 ? fmt::format("{} more notes and ", hidden) : "");
+}
+
+std::string full_text(const FoundPairs& found, const PairSource& source) {
+  std::string text = found.verdict + "\n" + copies_text(found, source);
+  text += fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched, found.options.temperature,
+                      found.options.tau_plus, found.by_views ? "two views" : "the mixture");
+  text += table_of_pairs(found.rows, found.rows.size());
   for (const auto& [name, kind] : EnumNames<PairKind>::values) {
     if (count_of(found, kind) == 0) continue;
     const auto share = same_label_share(found.rows, kind);
     text += fmt::format("{}: {} pairs{}\n", name, count_of(found, kind), share ? fmt::format(", {:.1f} % of one class", 100 * *share) : "");
   }
-  if (found.leaks) text += leaks_text(*found.leaks, source.second->rows.split);
-  print_lines(text);
+  if (found.leaks) text += leaks_text(*found.leaks);
+  for (const auto& note : found.notes) text += "note: " + note + "\n";
+  return text;
 }
 
 int run_pairs(const PairsArguments& arguments) {
@@ -114,26 +126,25 @@ int run_pairs(const PairsArguments& arguments) {
   const SplitPair splits = arguments.leaks.empty() ? SplitPair{} : parse_splits(arguments.leaks);
   const auto progress = terminal_progress();
   const auto log = terminal_log();
-  const PairSource source = arguments.table.given()
-                                ? pairs_of_table(arguments.table.files(), arguments.table.columns(), arguments.run.root, splits, *log)
-                                : pairs_of_run(arguments.run, splits, *progress, *log);
+  const PairSource source = arguments.table.given() ? pairs_of_table(arguments.table.files(), arguments.table.columns(), arguments.run.root,
+                                                                     splits, arguments.group)
+                                                    : pairs_of_run(arguments.run, splits, *progress, *log);
   refuse_overwriting("pairs", {arguments.out, arguments.html, arguments.groups_out}, source.inputs);
   for (const auto& path : {arguments.out, arguments.html, arguments.groups_out}) refuse_inside_data(path, source.roots);
   PairRequest request = arguments.request;
   request.rank = read_value<PairRank>(Config::scalar(arguments.rank), "pairs: --rank");
   const MiningOptions options = mining_options(request, source);
-  if (!source.has_images()) {
-    log->warn(fmt::format(
-        "not all splits have readable images: copies are pairs with a similarity of at least {}, which are not confirmed by pixels{}",
-        kUnconfirmedCopy,
-        arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR if the images are elsewhere" : ""));
-  }
-  const FoundPairs found = find_pairs(request, options, source, *progress, *log);
+  const FoundPairs found = find_pairs(request, options, source, *progress);
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
   if (!arguments.groups_out.empty()) write_file_atomically(arguments.groups_out, groups_csv(found, source));
   if (!arguments.html.empty())
     write_file_atomically(arguments.html, marking_page(found, source, arguments.run.path + arguments.table.vectors));
-  arguments.json ? print_json(to_json(found, source)) : print_pairs(found, source);
+  if (!arguments.json) {
+    print_lines(arguments.verbose ? full_text(found, source) : short_text(found));
+    return 0;
+  }
+  for (const auto& note : found.notes) log->warn(note);
+  print_json(to_json(found, source));
   return 0;
 }
 
@@ -148,6 +159,12 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
                          ->option_text("Z")
                          ->transform(with_home);
   add_table_columns(*verb, *embeddings, arguments->table);
+  verb->add_option(
+          "--group", arguments->group,
+          "columns whose values name rows that belong together, such as patients: no false negatives, and leaks across splits (group)")
+      ->delimiter(',')
+      ->option_text("COLUMN,...")
+      ->needs(embeddings);
   auto* top = verb->add_option("--top", arguments->request.top, "number of false negatives to report (500)")
                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   verb->add_option("--rank", arguments->rank, "order of the false negatives: similarity (default) or gradient")->option_text("NAME");
@@ -157,7 +174,8 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
       ->excludes(top)
       ->option_text("200");
   verb->add_option("--out", arguments->out, "CSV of the pairs to write")->option_text("FILE.csv")->transform(with_home);
-  verb->add_option("--groups-out", arguments->groups_out, "CSV to write with a group for each image, the same for copies")
+  verb->add_option("--groups-out", arguments->groups_out,
+                   "CSV to write with a group for each image, the same for copies and rows of one --group")
       ->option_text("FILE.csv")
       ->transform(with_home);
   verb->add_option("--html", arguments->html, "HTML page to write, with thumbnails, for marking the pairs")
@@ -175,6 +193,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
   verb->add_option("--seed", arguments->request.seed, "seed of the random pairs (1)");
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
+  verb->add_flag("-v,--verbose", arguments->verbose, "print all groups of copies and all pairs");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias pairs --embeddings Z.npy --csv C.csv --out pairs.csv --html pairs.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_pairs(*arguments); }; });

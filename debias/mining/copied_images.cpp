@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -14,91 +13,6 @@
 #include "debias/image/geometry.h"
 
 namespace debias {
-namespace {
-
-using ImageKey = std::pair<bool, int64_t>;  // of the second rows, and the row
-
-std::pair<ImageKey, ImageKey> keys_of(const MinedPair& pair) { return {{false, pair.a}, {pair.kind == PairKind::kLeak, pair.b}}; }
-
-struct ReadThumbnails {
-  std::map<ImageKey, std::unique_ptr<const CopyThumbnail>> by_key;  // null where it cannot be read
-  int64_t unreadable = 0;
-  std::string first_reason;
-};
-
-ReadThumbnails read_thumbnails(const std::vector<MinedPair>& pairs, const ReadPairImage& read, Progress& progress) {
-  ReadThumbnails found;
-  for (const MinedPair& pair : pairs) {
-    const auto [a, b] = keys_of(pair);
-    found.by_key[a];
-    found.by_key[b];
-  }
-  std::vector<std::pair<const ImageKey, std::unique_ptr<const CopyThumbnail>>*> all;
-  for (auto& entry : found.by_key) all.push_back(&entry);
-  std::mutex mutex;
-  progress.begin("reading images", std::ssize(all));
-  for_each_block(
-      std::ssize(all), 16,
-      [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) {
-          auto& [key, thumbnail] = *all[static_cast<size_t>(i)];
-          try {
-            thumbnail = std::make_unique<const CopyThumbnail>(read(key.second, key.first));
-          } catch (const Error& error) {
-            const std::lock_guard lock(mutex);
-            if (found.unreadable++ == 0) found.first_reason = error.what();
-          }
-        }
-      },
-      [&](int64_t done) { progress.advance(done, ""); });
-  progress.end();
-  return found;
-}
-
-// Whether few of the images are in pairs that look alike without being copies.
-bool are_rare(const std::vector<MinedPair>& candidates, const std::vector<Likeness>& likeness, int64_t images) {
-  std::set<ImageKey> alike;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (likeness[i] != Likeness::kLookAlike) continue;
-    const auto [a, b] = keys_of(candidates[i]);
-    alike.insert({a, b});
-  }
-  return static_cast<double>(alike.size()) <= kRareLookAlikes * static_cast<double>(images);
-}
-
-}  // namespace
-
-ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const ReadPairImage& read, Progress& progress) {
-  const ReadThumbnails thumbnails = read_thumbnails(candidates, read, progress);
-  std::vector<Likeness> likeness(candidates.size(), Likeness::kNone);
-  progress.begin("comparing images", std::ssize(candidates));
-  for_each_block(
-      std::ssize(candidates), 64,
-      [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) {
-          const auto [a, b] = keys_of(candidates[static_cast<size_t>(i)]);
-          const auto &x = thumbnails.by_key.at(a), &y = thumbnails.by_key.at(b);
-          if (x != nullptr && y != nullptr) likeness[static_cast<size_t>(i)] = x->likeness(*y);
-        }
-      },
-      [&](int64_t done) { progress.advance(done, ""); });
-  progress.end();
-  const bool rare = are_rare(candidates, likeness, std::ssize(thumbnails.by_key));
-  ConfirmedCopies found{{}, 0, {}, thumbnails.unreadable, thumbnails.first_reason};
-  for (const auto& [key, thumbnail] : thumbnails.by_key) {
-    if (thumbnail != nullptr && thumbnail->is_flat()) found.flat.push_back(key.first ? -1 - key.second : key.second);
-  }
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (likeness[i] == Likeness::kNone) continue;
-    if (likeness[i] == Likeness::kCopy || rare) {
-      found.pairs.push_back(candidates[i]);
-    } else {
-      ++found.look_alike;
-    }
-  }
-  return found;
-}
-
 namespace {
 
 constexpr int kSide = 40, kGrid = 16, kChannels = 3, kLeastCrop = 35;
@@ -262,6 +176,12 @@ class CropComparison {
 
 constexpr Box kWhole = {0, 0, kSide, kSide};
 
+// Whether whole images correlate, one of them as it is or mirrored.
+bool may_be_alike(const Values& x, const Values& y) {
+  const Values a = centred(x), b = centred(y);
+  return std::max(correlation_of(a, b), correlation_of(mirrored(a), b)) >= kAlike;
+}
+
 Image three_channels(const Image& image) {
   if (image.channels == kChannels) return image;
   Image out{image.height, image.width, kChannels, {}};
@@ -276,16 +196,144 @@ CopyThumbnail::CopyThumbnail(const Image& image) : image_(resized(three_channels
 bool CopyThumbnail::is_flat() const { return deviation(detail_of(shrunk(image_, kWhole))) < kFlat; }
 
 Likeness CopyThumbnail::likeness(const CopyThumbnail& other) const {
+  if (is_flat() || other.is_flat()) return Likeness::kNone;  // correlations of noise
   const Values own = shrunk(image_, kWhole), others = shrunk(other.image_, kWhole);
-  if (deviation(detail_of(own)) < kFlat || deviation(detail_of(others)) < kFlat) return Likeness::kNone;  // correlations of noise
-  const Values own_centred = centred(own), other_centred = centred(others);
-  if (std::max(correlation_of(own_centred, other_centred), correlation_of(mirrored(own_centred), other_centred)) < kAlike)
-    return Likeness::kNone;
+  if (!may_be_alike(own, others)) return Likeness::kNone;
   const CropComparison of_own(own), of_other(others);
   Likeness best = of_own.with(others);
   if (best != Likeness::kCopy) best = std::max(best, of_own.with_crops(other.image_));
   if (best != Likeness::kCopy) best = std::max(best, of_other.with_crops(image_));
   return best;
+}
+
+struct ImageComparison::Glance {
+  enum class State : uint8_t { kComparable, kFlat, kUnreadable };
+
+  Glance() = default;
+  explicit Glance(const CopyThumbnail& thumbnail) : state(thumbnail.is_flat() ? State::kFlat : State::kComparable) {
+    std::ranges::copy(shrunk(thumbnail.image(), kWhole), values.begin());
+  }
+  Values all() const {
+    Values all{};
+    std::ranges::copy(values, all.begin());
+    return all;
+  }
+
+  State state = State::kUnreadable;
+  std::array<uint8_t, kValues> values{};
+};
+
+ImageComparison::ImageComparison(ReadRowImage read, size_t kept) : read_(std::move(read)), kept_(kept) {}
+ImageComparison::~ImageComparison() = default;
+
+const ImageComparison::Glance& ImageComparison::glance(int64_t row) const { return glances_[places_.at(row)]; }
+
+bool ImageComparison::comparable(int64_t row) const { return !places_.contains(row) || glance(row).state == Glance::State::kComparable; }
+
+int64_t ImageComparison::images() const { return std::ssize(glances_) - std::ssize(unreadable_); }
+
+// Those of `rows` that were not read before, or that can be compared and have no thumbnail.
+void ImageComparison::read_images(const std::vector<int64_t>& rows, Progress& progress) {
+  std::vector<int64_t> missing, unread;
+  for (const int64_t row : rows) {
+    if (!places_.contains(row)) unread.push_back(row);
+    if (comparable(row) && !thumbnails_.contains(row)) missing.push_back(row);
+  }
+  if (missing.empty()) return;
+  glances_.reserve(glances_.size() + unread.size());
+  for (const int64_t row : unread) {
+    places_.emplace(row, glances_.size());
+    glances_.emplace_back();
+  }
+  std::mutex mutex;
+  std::map<int64_t, std::string> errors;
+  progress.begin("reading images", std::ssize(missing));
+  for_each_block(
+      std::ssize(missing), 16,
+      [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) {
+          const int64_t row = missing[static_cast<size_t>(i)];
+          try {
+            CopyThumbnail thumbnail(read_(row));
+            const Glance seen(thumbnail);
+            glances_[places_.at(row)] = seen;
+            const std::lock_guard lock(mutex);
+            if (seen.state == Glance::State::kComparable && thumbnails_.size() < kept_) thumbnails_.emplace(row, std::move(thumbnail));
+          } catch (const Error& error) {
+            glances_[places_.at(row)] = Glance();
+            const std::lock_guard lock(mutex);
+            errors.emplace(row, error.what());
+          }
+        }
+      },
+      [&](int64_t done) { progress.advance(done, ""); });
+  progress.end();
+  for (const int64_t row : missing) {
+    if (glance(row).state == Glance::State::kUnreadable) unreadable_.push_back(row);
+    if (glance(row).state == Glance::State::kFlat) flat_.push_back(row);
+  }
+  if (first_unreadable_.empty() && !errors.empty()) first_unreadable_ = errors.begin()->second;
+}
+
+// Of pairs whose images all have thumbnails.
+std::vector<Likeness> ImageComparison::looked_at(const std::vector<RowPair>& pairs, Progress& progress) {
+  std::vector<Likeness> likeness(pairs.size(), Likeness::kNone);
+  progress.begin("comparing images", std::ssize(pairs));
+  for_each_block(
+      std::ssize(pairs), 16,
+      [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) {
+          const auto a = thumbnails_.find(pairs[static_cast<size_t>(i)].first), b = thumbnails_.find(pairs[static_cast<size_t>(i)].second);
+          if (a == thumbnails_.end() || b == thumbnails_.end()) continue;  // no longer readable
+          likeness[static_cast<size_t>(i)] = a->second.likeness(b->second);
+        }
+      },
+      [&](int64_t done) { progress.advance(done, ""); });
+  progress.end();
+  return likeness;
+}
+
+std::vector<Likeness> ImageComparison::compare(const std::vector<RowPair>& pairs, Progress& progress) {
+  std::vector<Likeness> likeness(pairs.size(), Likeness::kNone);
+  std::set<int64_t> unread;
+  for (const auto& [a, b] : pairs) {
+    for (const int64_t row : {a, b}) {
+      if (!places_.contains(row)) unread.insert(row);
+    }
+  }
+  read_images({unread.begin(), unread.end()}, progress);
+  std::vector<char> alike(pairs.size());
+  for_each_block(
+      std::ssize(pairs), 256,
+      [&](int64_t first, int64_t last) {
+        for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+          const auto& [a, b] = pairs[i];
+          alike[i] = comparable(a) && comparable(b) && may_be_alike(glance(a).all(), glance(b).all());
+        }
+      },
+      [](int64_t) {});
+  std::vector<size_t> places;
+  std::vector<RowPair> block;
+  std::set<int64_t> rows;
+  const auto look = [&] {
+    if (thumbnails_.size() + rows.size() > kept_)
+      std::erase_if(thumbnails_, [&](const auto& entry) { return !rows.contains(entry.first); });
+    read_images({rows.begin(), rows.end()}, progress);
+    const std::vector<Likeness> of_block = looked_at(block, progress);
+    for (size_t i = 0; i < places.size(); ++i) likeness[places[i]] = of_block[i];
+    places.clear();
+    block.clear();
+    rows.clear();
+  };
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (!alike[i]) continue;
+    places.push_back(i);
+    block.push_back(pairs[i]);
+    rows.insert({pairs[i].first, pairs[i].second});
+    if (rows.size() + 2 > kept_) look();
+  }
+  if (!block.empty()) look();
+  return likeness;
 }
 
 }  // namespace debias

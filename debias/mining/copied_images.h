@@ -2,35 +2,22 @@
 //
 // Of photographs, images that look alike are nearly always copies too, with another brightness or crop. In drawn or staged images, and in
 // frames of a video, many look alike that are none. Pairs that look alike therefore count as copies only if they are rare: if at most
-// kRareLookAlikes of the compared images are in one.
+// kRareLookAlikes of the compared images are in one (copy_groups.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "debias/core/progress.h"
 #include "debias/image/image.h"
-#include "debias/mining/mined_pairs.h"
 
 namespace debias {
 
 constexpr double kRareLookAlikes = 0.02;  // of the images
-
-// The image of row a (`of_second` false) or b (true); throws a data error if it cannot be read.
-using ReadPairImage = std::function<Image(int64_t row, bool of_second)>;
-
-struct ConfirmedCopies {
-  std::vector<MinedPair> pairs;  // in the order of the candidates
-  int64_t look_alike = 0;        // pairs that look alike and do not count as copies
-  std::vector<int64_t> flat;     // rows whose image has no detail, each once; rows of the second split are negative: -1 - row
-  int64_t unreadable = 0;        // images that could not be read; their pairs are left out
-  std::string first_unreadable;  // error of that image
-};
-
-// `candidates` may have any order. Each image is read once, on all cores. Memory: 5 KB per image.
-ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const ReadPairImage& read, Progress& progress);
 
 // Compares the pixels of two images: copies, images that merely look alike, or neither.
 //
@@ -57,9 +44,44 @@ class CopyThumbnail {
 
   Likeness likeness(const CopyThumbnail& other) const;  // the highest over the comparisons
   bool is_flat() const;                                 // without detail
+  const Image& image() const { return image_; }         // at 40 x 40
 
  private:
   Image image_;
+};
+
+using RowPair = std::pair<int64_t, int64_t>;
+using ReadRowImage = std::function<Image(int64_t row)>;  // throws a data error if it cannot be read; thread-safe
+
+// Compares images of rows, on all cores. Every image is read once; where there are more than `kept`, those that need a closer look once more
+// for each block of pairs. Memory: 1 KB per image, and 5 KB for each of `kept`.
+class ImageComparison {
+ public:
+  explicit ImageComparison(ReadRowImage read, size_t kept = 8192);
+  ~ImageComparison();
+
+  // kNone where an image cannot be read or has no detail. Pairs in the order of their first rows are read in fewer blocks.
+  std::vector<Likeness> compare(const std::vector<RowPair>& pairs, Progress& progress);
+
+  bool comparable(int64_t row) const;                         // false for a row that was read and has no detail, or could not be read
+  int64_t images() const;                                     // number read
+  const std::vector<int64_t>& flat() const { return flat_; }  // rows without detail, in the order of their reading
+  const std::vector<int64_t>& unreadable() const { return unreadable_; }
+  const std::string& first_unreadable() const { return first_unreadable_; }  // error
+
+ private:
+  struct Glance;  // the whole image, by which most pairs are told apart
+  const Glance& glance(int64_t row) const;
+  void read_images(const std::vector<int64_t>& rows, Progress& progress);
+  std::vector<Likeness> looked_at(const std::vector<RowPair>& pairs, Progress& progress);
+
+  ReadRowImage read_;
+  size_t kept_;
+  std::vector<Glance> glances_;  // in the order of their reading
+  std::unordered_map<int64_t, size_t> places_;
+  std::unordered_map<int64_t, CopyThumbnail> thumbnails_;
+  std::vector<int64_t> flat_, unreadable_;
+  std::string first_unreadable_;
 };
 
 }  // namespace debias

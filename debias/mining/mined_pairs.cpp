@@ -20,7 +20,7 @@ namespace debias {
 namespace {
 
 constexpr int64_t kNeighbours = 32;
-constexpr int kCopiesOfARow = 4;
+constexpr int64_t kMostOfAGroup = 223;  // rows that a row is searched beyond
 
 // Rows of norm 1 need no scale.
 UnitRows as_unit_rows(const at::Tensor& unit) {
@@ -39,18 +39,31 @@ bool wrongs_more(const MinedPair& x, const MinedPair& y) {
   return nearer_first(x, y);
 }
 
-// Each pair of rows once, of which one is among the nearest of the other.
-std::vector<MinedPair> nearest_pairs(const at::Tensor& unit) {
+int64_t largest_group(const std::vector<int32_t>& groups) {
+  std::map<int32_t, int64_t> sizes;
+  int64_t largest = 1;
+  for (const int32_t group : groups) largest = std::max(largest, ++sizes[group]);
+  return largest;
+}
+
+// Each pair of rows of two groups once, of which one is among the nearest of the other.
+std::vector<MinedPair> nearest_pairs(const at::Tensor& unit, const std::vector<int32_t>& groups) {
   const UnitRows rows = as_unit_rows(unit);
-  const int64_t n = rows.count(), k = std::min(kNeighbours + 1, n);  // the row itself is one of them
+  // The row itself is one of them, and so may be the rows of its group.
+  const int64_t n = rows.count(), k = std::min(kNeighbours + std::min(largest_group(groups), kMostOfAGroup + 1), n);
+  const auto in_one = [&](int64_t a, int64_t b) {
+    return a == b || (!groups.empty() && groups[static_cast<size_t>(a)] == groups[static_cast<size_t>(b)]);
+  };
   std::vector<MinedPair> pairs;
-  pairs.reserve(static_cast<size_t>(n * (k - 1)));
+  pairs.reserve(static_cast<size_t>(n * std::min(kNeighbours, n - 1)));
   std::mutex mutex;
   nearest_rows(rows, rows, k, {}, [&](int64_t a, const std::vector<Neighbour>& nearest) {
+    std::vector<Neighbour> others = nearest;
+    std::erase_if(others, [&](const Neighbour& b) { return in_one(a, b.row); });
+    std::ranges::sort(others, nearer);
+    others.resize(std::min(others.size(), static_cast<size_t>(kNeighbours)));
     const std::lock_guard lock(mutex);
-    for (const Neighbour& b : nearest) {
-      if (b.row != a) pairs.push_back({.a = std::min(a, b.row), .b = std::max(a, b.row), .cosine = b.cosine});
-    }
+    for (const Neighbour& b : others) pairs.push_back({.a = std::min(a, b.row), .b = std::max(a, b.row), .cosine = b.cosine});
   });
   std::ranges::sort(pairs, by_rows);
   const auto same = std::ranges::unique(pairs, [](const MinedPair& x, const MinedPair& y) { return x.a == y.a && x.b == y.b; });
@@ -86,7 +99,8 @@ ViewCosines view_cosines(const at::Tensor& views) {
   return found;
 }
 
-PairRanking::PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress)
+PairRanking::PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress,
+                         const std::vector<int32_t>& groups)
     : options_((options.check(), options)),
       positive_(views.mean),
       random_(random_pairs(with_two_rows(unit), options.temperature, options.seed)) {
@@ -96,7 +110,7 @@ PairRanking::PairRanking(const at::Tensor& unit, const ViewCosines& views, const
                                                : FalseNegativePosterior::from_mixture(random_.cosines, n, options.tau_plus);
   for (int64_t bin = 0; bin < CosineCounts::kBins; ++bin) posterior_.push_back(posterior(CosineCounts::middle_of(bin)));
   progress.begin("nearest pairs", 1);
-  pairs_ = nearest_pairs(unit);
+  pairs_ = nearest_pairs(unit, groups);
   progress.end();
   for (MinedPair& pair : pairs_) pair = scored(pair.a, pair.b, pair.cosine, PairKind::kFalseNegative);
   std::ranges::sort(pairs_, options_.rank == PairRank::kGradient ? wrongs_more : nearer_first);
@@ -131,42 +145,6 @@ std::vector<MinedPair> sampled_pairs(const at::Tensor& unit, const PairRanking& 
     if (!drawn.emplace(std::min(x, y), std::max(x, y)).second) continue;
     pairs.push_back(ranking.scored(std::min(x, y), std::max(x, y), cosine_of(unit, x, y), PairKind::kRandom));
   }
-  return pairs;
-}
-
-std::vector<MinedPair> duplicate_candidates(const PairRanking& ranking, double threshold) {
-  std::vector<MinedPair> near;
-  for (const MinedPair& pair : ranking.pairs()) {
-    if (pair.cosine >= threshold) near.push_back(pair);
-  }
-  std::ranges::sort(near, nearer_first);
-  std::map<int64_t, int> taken;
-  std::vector<MinedPair> candidates;
-  for (MinedPair& pair : near) {
-    if (taken[pair.a] >= kCopiesOfARow && taken[pair.b] >= kCopiesOfARow) continue;
-    ++taken[pair.a];
-    ++taken[pair.b];
-    pair.kind = PairKind::kDuplicate;
-    candidates.push_back(pair);
-  }
-  return candidates;
-}
-
-double duplicate_threshold(const PairRanking& ranking, const ViewCosines& views) {
-  return views.known() ? views.cosines.quantile(0.01) : ranking.random_cosines().quantile(0.999);
-}
-
-std::vector<MinedPair> leak_candidates(const at::Tensor& first, const at::Tensor& second, const PairRanking& ranking, double threshold) {
-  std::vector<MinedPair> pairs;
-  std::mutex mutex;
-  nearest_rows(as_unit_rows(first), as_unit_rows(second), std::min<int64_t>(kCopiesOfARow, first.size(0)), {},
-               [&](int64_t query, const std::vector<Neighbour>& nearest) {
-                 const std::lock_guard lock(mutex);
-                 for (const Neighbour& near : nearest) {
-                   if (near.cosine >= threshold) pairs.push_back(ranking.scored(near.row, query, near.cosine, PairKind::kLeak));
-                 }
-               });
-  std::ranges::sort(pairs, nearer_first);
   return pairs;
 }
 

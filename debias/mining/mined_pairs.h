@@ -58,10 +58,12 @@ struct ViewCosines {
 ViewCosines view_cosines(const at::Tensor& views);
 
 // Ranks all pairs of candidates. `unit` is float32 [n, D], contiguous, with norms 1 or 0 (unit_rows.h). Equal ranks are ordered by cosine,
-// then by rows. The result is the same for any number of threads. Throws a data error for fewer than 2 rows.
+// then by rows. Rows of one of `groups` are no pair; of a group of more than 224 rows, some pairs with rows outside may be missing. The
+// result is the same for any number of threads. Throws a data error for fewer than 2 rows.
 class PairRanking {
  public:
-  PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress);
+  PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress,
+              const std::vector<int32_t>& groups = {});  // one a row, or none
 
   const std::vector<MinedPair>& pairs() const { return pairs_; }
   const CosineCounts& random_cosines() const { return random_.cosines; }
@@ -79,20 +81,8 @@ class PairRanking {
   std::vector<MinedPair> pairs_;
 };
 
-// Candidates for copies within one split: at most the 4 nearest of each row, at a cosine of at least `threshold`; the nearest first.
-std::vector<MinedPair> duplicate_candidates(const PairRanking& ranking, double threshold);
-
-// The threshold. For a run it is the cosine that 99 of 100 pairs of views reach, for a table the one that 1 of 1,000 random pairs reaches.
-double duplicate_threshold(const PairRanking& ranking, const ViewCosines& views);
-
-// If no image can be opened, pairs at this cosine or above count as copies without confirmation.
-constexpr float kUnconfirmedCopy = 0.995f;
-
 // `count` pairs of two rows each, or all if there are fewer, drawn uniformly from all pairs without replacement, in the order drawn. Marks
 // on this sample estimate the class prior.
 std::vector<MinedPair> sampled_pairs(const at::Tensor& unit, const PairRanking& ranking, int64_t count, uint64_t seed);
-
-// Candidates across two splits by the same rule: a in `first`, b in `second`, both as `unit` above. `ranking` is that of `first`.
-std::vector<MinedPair> leak_candidates(const at::Tensor& first, const at::Tensor& second, const PairRanking& ranking, double threshold);
 
 }  // namespace debias

@@ -73,13 +73,24 @@ struct Votes {
   std::optional<double> accuracy() const { return rows == 0 ? std::nullopt : std::optional(right / rows); }
 };
 
+// Unknown of rows of zeros, which are near nothing.
+std::vector<int64_t> labels_with_direction(const at::Tensor& values, std::vector<int64_t> labels) {
+  const at::Tensor norms = values.square().sum(1).contiguous();
+  for (size_t row = 0; row < labels.size(); ++row) {
+    if (norms.const_data_ptr<float>()[row] == 0) labels[row] = kUnknown;
+  }
+  return labels;
+}
+
 }  // namespace
 
 SplitLeaks split_leaks(const std::vector<MinedPair>& leaks, const at::Tensor& first_values, const NamedRows& first,
                        const at::Tensor& second_values, const NamedRows& second, double temperature) {
   std::set<int64_t> leaked;
   for (const MinedPair& pair : leaks) leaked.insert(pair.b);
-  SplitLeaks found{.leaked = std::ssize(leaked), .rows = second_values.size(0), .classes = {}, .accuracy = {}, .accuracy_without = {}};
+  SplitLeaks found;
+  found.leaked = std::ssize(leaked);
+  found.rows = second_values.size(0);
   std::map<std::string, LeakedClass> classes;
   for (int64_t row = 0; row < found.rows; ++row) {
     const std::string name = second.class_of(row).empty() ? "unknown" : second.class_of(row);
@@ -89,15 +100,17 @@ SplitLeaks split_leaks(const std::vector<MinedPair>& leaks, const at::Tensor& fi
     of.leaked += leaked.contains(row) ? 1 : 0;
   }
   for (auto& [name, of] : classes) found.classes.push_back(std::move(of));
-  const auto labelled = std::ranges::count_if(first.labels, [](int64_t label) { return label != kUnknown; });
-  const bool any = std::ranges::any_of(second.labels, [](int64_t label) { return label != kUnknown; });
+  const std::vector<int64_t> first_labels = labels_with_direction(first_values, first.labels);
+  const std::vector<int64_t> second_labels = labels_with_direction(second_values, second.labels);
+  const auto labelled = std::ranges::count_if(first_labels, [](int64_t label) { return label != kUnknown; });
+  const bool any = std::ranges::any_of(second_labels, [](int64_t label) { return label != kUnknown; });
   if (labelled == 0 || !any) return found;
-  const int64_t labels = std::max(*std::ranges::max_element(first.labels), *std::ranges::max_element(second.labels)) + 1;
-  const KnnGallery gallery{first_values, first.labels, labels};
-  const KnnResult result = knn(gallery, second_values, second.labels, resolve_k(KnnOptions(), labelled), temperature);
+  const int64_t labels = std::max(*std::ranges::max_element(first_labels), *std::ranges::max_element(second_labels)) + 1;
+  const KnnGallery gallery{first_values, first_labels, labels};
+  const KnnResult result = knn(gallery, second_values, second_labels, resolve_k(KnnOptions(), labelled), temperature);
   Votes all, without;
   for (int64_t row = 0; row < found.rows; ++row) {
-    const int64_t label = second.labels[static_cast<size_t>(row)];
+    const int64_t label = second_labels[static_cast<size_t>(row)];
     if (label == kUnknown) continue;
     const double right = result.predictions[static_cast<size_t>(row)] == label ? 1 : 0;
     ++all.rows;

@@ -45,20 +45,22 @@ nlohmann::ordered_json to_json(const PairRow& row);
 std::optional<double> same_label_share(const std::vector<PairRow>& rows, PairKind kind);
 
 // The effect of images in two splits on an accuracy: kNN of the second split among the first, over all of its rows and over those without a
-// copy in the first.
+// leak.
 struct LeakedClass {
   std::string name;  // class of the rows of the second split; "unknown" without a label
   int64_t leaked = 0, rows = 0;
 };
 
 struct SplitLeaks {
-  int64_t leaked = 0, rows = 0;  // of the second split: rows with a copy in the first, and all
+  int64_t leaked = 0, rows = 0;  // of the second split: rows that leak, and all
+  int64_t copies = 0;            // of those that leak, copies of a row of the first split; the others share a group with one
+  int64_t shared_groups = 0;     // groups of those others
   std::vector<LeakedClass> classes;
   std::optional<double> accuracy, accuracy_without;  // absent without labelled rows in both splits, or if no rows remain
 };
 
 // `leaks` are pairs with a in the first split and b in the second. Vectors are float32 [n, D] of any norm. Votes are those of
-// `debias eval knn` with k = min(200, n) at `temperature`.
+// `debias eval knn` with k = min(200, n) at `temperature`, without rows of zeros.
 SplitLeaks split_leaks(const std::vector<MinedPair>& leaks, const at::Tensor& first_values, const NamedRows& first,
                        const at::Tensor& second_values, const NamedRows& second, double temperature);
 

@@ -148,14 +148,14 @@ PseudoValues pseudo_values(const LoadedRun& run, const BiasValueRequest& request
   return values;
 }
 
-struct Table {
+struct EmbeddedTable {
   std::string text = "path,label,bias,confidence\n";
   int64_t rows = 0;
 };
 
 // A row for each image, in the order of its set; an image of two sets once.
-Table table_of(const std::vector<EmbeddedSet>& sets, const PseudoValues& values) {
-  Table table;
+EmbeddedTable table_of(const std::vector<EmbeddedSet>& sets, const PseudoValues& values) {
+  EmbeddedTable table;
   std::set<std::string> written;
   for (size_t s = 0; s < sets.size(); ++s) {
     const Dataset& dataset = *sets[s].dataset;
@@ -195,7 +195,7 @@ BiasValueTable write_bias_values(const BiasValueRequest& request, Progress& prog
   check_output(request, run, data);
   const std::vector<EmbeddedSet> sets = embedded_sets(run, request, data, progress, log);
   PseudoValues values = pseudo_values(run, request, sets);
-  const Table table = table_of(sets, values);
+  const EmbeddedTable table = table_of(sets, values);
   write_file_atomically(request.out, table.text);
   return {table.rows, std::move(values.names), std::move(values.images), values.aligned, root_of_images(data)};
 }

@@ -76,6 +76,28 @@ TEST_F(PairsCommand, WritesATableAPageAndJson) {
   expect_parts(html, {"data:image/png;base64,"}, {"http"});
 }
 
+TEST_F(PairsCommand, PrintsTheVerdictFirstInFifteenLinesAndAllOnRequest) {
+  const std::string text = done(words({"--leaks", "train:test"})).out, all = done(words({"--leaks", "train:test", "-v"})).out;
+  EXPECT_THAT(
+      text,
+      StartsWith("1 of 40 rows of test leak from train; 2 of 200 rows are copies of others; 500 pairs to check as false negatives, "));
+  EXPECT_LE(times("\n", text), 15u);
+  EXPECT_THAT(text, HasSubstr("note: 2 images are one image, the first of them 'img/0.jpg' (in all 4 rows show 2 images): keep one"));
+  EXPECT_THAT(all, StartsWith(text.substr(0, text.find('\n'))));
+  EXPECT_GT(times("\n", all), 500u);
+}
+
+// What groups.csv holds is read back as it is.
+TEST_F(PairsCommand, WritesGroupsThatATableTakes) {
+  const Json found = json_of(run_debias(words({"--leaks", "train:test", "--groups-out", "groups.csv", "--json"})));
+  EXPECT_EQ(found["groups"], kTrain + kTest - 2);
+  EXPECT_EQ(found["groups_from"], "near-copies");
+  EXPECT_THAT(file_text("groups.csv"), StartsWith("path,group,split\nimg/0.jpg,0,train\nimg/1.jpg,0,train\n"));
+  const Json again = json_of(run_debias(words({"--leaks", "train:test", "--csv", "groups.csv", "--label", "none", "--json"})));
+  EXPECT_EQ(again["groups"], kTrain + kTest - 2);
+  EXPECT_EQ(again["groups_from"], "column group");
+}
+
 TEST_F(PairsCommand, OfARunTakesItsPriorAndTheSimilaritiesOfTwoViews) {
   std::string answers = "a,b,answer,kind\n";
   for (int i = 0; i < 60; ++i) answers += "x" + std::to_string(i) + ",y," + (i < 15 ? "same" : "different") + ",random\n";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -46,41 +47,38 @@ Image brighter(Image image) {
   return image;
 }
 
-TEST(ConfirmedCopies, LeavesOutWhatCannotBeRead) {
-  const std::vector<MinedPair> candidates = {{.a = 0, .b = 1, .kind = PairKind::kDuplicate},
-                                             {.a = 0, .b = 2, .kind = PairKind::kDuplicate},
-                                             {.a = 0, .b = 3, .kind = PairKind::kDuplicate},
-                                             {.a = 0, .b = 0, .kind = PairKind::kLeak}};
-  const auto read = [](int64_t row, bool of_second) {
-    if (of_second) return compressed(scene(1), 50);
+TEST(ImageComparison, LeavesOutWhatCannotBeReadOrHasNoDetail) {
+  const auto read = [](int64_t row) {
     if (row == 3) throw data_error("no such image");
-    return scene(row == 2 ? 2 : 1);
+    if (row == 4) return Image{40, 40, 3, std::vector<uint8_t>(40 * 40 * 3, 200)};
+    return row == 5 ? compressed(scene(1), 50) : scene(row == 2 ? 2 : 1);
   };
-  const ConfirmedCopies found = confirm_copies(candidates, read, Progress::silent());
-  ASSERT_EQ(found.pairs.size(), 2u);
-  EXPECT_EQ(found.pairs[0].b, 1);
-  EXPECT_EQ(found.pairs[1].kind, PairKind::kLeak);
-  EXPECT_EQ(found.unreadable, 1);
-  EXPECT_EQ(found.first_unreadable, "no such image");
+  ImageComparison comparison(read);
+  EXPECT_EQ(comparison.compare({{0, 1}, {0, 2}, {0, 3}, {4, 4}, {0, 5}}, Progress::silent()),
+            (std::vector<Likeness>{Likeness::kCopy, Likeness::kNone, Likeness::kNone, Likeness::kNone, Likeness::kCopy}));
+  EXPECT_EQ(comparison.unreadable(), std::vector<int64_t>{3});
+  EXPECT_EQ(comparison.flat(), std::vector<int64_t>{4});
+  EXPECT_EQ(comparison.first_unreadable(), "no such image");
+  EXPECT_EQ(comparison.images(), 5);
+  EXPECT_FALSE(comparison.comparable(4));
+  EXPECT_TRUE(comparison.comparable(0));
 }
 
-// Of 120 images, pairs of a scene and its brighter copy; all others are scenes of their own.
-TEST(ConfirmedCopies, CountLookAlikesWhereTheyAreRare) {
-  std::vector<MinedPair> candidates;
-  for (int64_t i = 0; i < 60; ++i) candidates.push_back({.a = 2 * i, .b = 2 * i + 1, .kind = PairKind::kDuplicate});
-  const auto found = [&](int64_t look_alikes) {
-    const auto read = [&](int64_t row, bool) {
-      const bool is_copy = row % 2 == 1 && row / 2 < look_alikes;
-      return is_copy ? brighter(scene(static_cast<uint64_t>(row - 1))) : scene(static_cast<uint64_t>(row));
-    };
-    return confirm_copies(candidates, read, Progress::silent());
+// Images are read again where few are kept; nothing else changes.
+TEST(ImageComparison, DoesNotDependOnHowManyImagesAreKept) {
+  std::atomic<int64_t> reads = 0;
+  const auto read = [&](int64_t row) {
+    ++reads;
+    return row % 3 == 1 ? flipped(scene(static_cast<uint64_t>(row - 1))) : scene(static_cast<uint64_t>(row));
   };
-  const ConfirmedCopies rare = found(1), frequent = found(2);
-  ASSERT_EQ(rare.pairs.size(), 1u);
-  EXPECT_EQ(rare.pairs[0].a, 0);
-  EXPECT_EQ(rare.look_alike, 0);
-  EXPECT_TRUE(frequent.pairs.empty());
-  EXPECT_EQ(frequent.look_alike, 2);
+  std::vector<RowPair> pairs;
+  for (int64_t a = 0; a < 12; ++a) {
+    for (int64_t b = a + 1; b < 12; ++b) pairs.emplace_back(a, b);
+  }
+  const std::vector<Likeness> all = ImageComparison(read).compare(pairs, Progress::silent());
+  EXPECT_EQ(reads, 12);
+  EXPECT_EQ(std::ranges::count(all, Likeness::kCopy), 4);
+  EXPECT_EQ(ImageComparison(read, 4).compare(pairs, Progress::silent()), all);
 }
 
 // Copies are known after compression, crop, flip and resizing; images that merely look alike are none.

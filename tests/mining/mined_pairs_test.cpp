@@ -1,4 +1,4 @@
-// The ranking against all pairs in double, samples, and candidates for copies.
+// The ranking against all pairs in double, and samples.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,6 @@ TEST(PairRanking, GivesNoCosineBeyondOne) {
   const PairRanking ranking = ranked(unit);
   for (const MinedPair& pair : ranking.pairs()) EXPECT_EQ(pair.cosine, 1.0f);
   for (const MinedPair& pair : sampled_pairs(unit, ranking, 5, 1)) EXPECT_EQ(pair.cosine, 1.0f);
-  for (const MinedPair& pair : leak_candidates(unit, -unit, ranking, -2)) EXPECT_EQ(pair.cosine, -1.0f);
 }
 
 TEST(SampledPairs, AreDistinctAndUniformOverAllPairs) {
@@ -158,31 +157,20 @@ TEST(SampledPairs, GiveAPriorWhoseIntervalHolds) {
   EXPECT_LE(covered, 985);  // not by being wide
 }
 
-TEST(CopyCandidates, AreTheNearestOfARowAboveTheThreshold) {
-  at::Tensor values = clusters(200, 40, 16, 2);
-  values[7].copy_(values[3]);
-  values[11].copy_(values[3]);
-  const PairRanking ranking = ranked(values);
-  const auto candidates = duplicate_candidates(ranking, 0.999);
-  ASSERT_EQ(candidates.size(), 3u);
-  EXPECT_EQ(candidates.front().kind, PairKind::kDuplicate);
-  const at::Tensor second = at::stack({values[3], values[20], -values[20]}).contiguous();
-  const auto leaks = leak_candidates(values, second, ranking, 0.999);
-  ASSERT_EQ(leaks.size(), 4u);  // of row 3 its three copies, of row 20 itself
-  for (const MinedPair& pair : leaks) EXPECT_TRUE(std::isnan(pair.gradient));
+// Two clusters of 80 rows, in groups of 40: of a row's 32 nearest, most are of its own group.
+TEST(PairRanking, LooksBeyondTheGroupOfARow) {
+  at::Tensor rows = clusters(160, 2, 16, 0.5);
+  std::vector<int32_t> groups;
+  for (int32_t i = 0; i < 160; ++i) groups.push_back(i / 4 * 4 % 8 == 0 ? i % 2 : 2 + i % 2);
+  for (int64_t i = 0; i < 160; ++i) rows[i] += 0.3 * at::one_hot(at::tensor(int64_t{groups[static_cast<size_t>(i)]}), 16).to(at::kFloat);
+  const at::Tensor unit = unit_rows(rows).contiguous();
+  const PairRanking ranking(unit, {}, MiningOptions{}, Progress::silent(), groups);
+  ASSERT_GE(ranking.pairs().size(), 2500u);
+  for (const MinedPair& pair : ranking.pairs()) EXPECT_NE(groups[static_cast<size_t>(pair.a)], groups[static_cast<size_t>(pair.b)]);
+  for (size_t i = 0; i < 500; ++i) EXPECT_EQ(ranking.pairs()[i].a % 2, ranking.pairs()[i].b % 2);  // of one cluster, as without groups
 }
 
-TEST(CopyCandidates, TheThresholdIsThatOfViewsOrOfRandomPairs) {
-  const at::Tensor unit = clusters(300, 10, 16, 1);
-  const PairRanking ranking = ranked(unit);
-  EXPECT_DOUBLE_EQ(duplicate_threshold(ranking, {}), ranking.random_cosines().quantile(0.999));
-  const ViewCosines views = view_cosines(at::stack({unit, unit + 0.05 * at::roll(unit, 1, 0)}, 1));
-  EXPECT_TRUE(views.known());
-  EXPECT_NEAR(duplicate_threshold(ranking, views), views.cosines.quantile(0.01), 1e-12);
-  EXPECT_GT(views.mean, 0.99);
-}
-
-// Tables and pages of found pairs: names are data, never markup.
+// Tables of found pairs.
 
 const NamedRows kFirst = {"train", {"a,b.jpg", "</script><img src=x onerror=alert(1)>.jpg", "c\"d.jpg"}, {0, 1, 0}, {"cat", "dog"}};
 const NamedRows kSecond = {"test", {"t0.jpg"}, {kUnknown}, {"cat", "dog"}};
@@ -255,6 +243,12 @@ TEST(SplitLeaks, OfAClassThatTheFirstSplitLacks) {
   const SplitLeaks leaks = split_leaks({}, first, train, second, test, 0.1);
   EXPECT_EQ(leaks.accuracy, 0.5);
   EXPECT_EQ(leaks.leaked, 0);
+}
+
+TEST(SplitLeaks, LeaveRowsOfZerosOutOfTheAccuracy) {
+  const at::Tensor first = at::tensor({0.f, 0.f, 0.f, 1.f}).view({2, 2}), second = at::tensor({0.f, 0.f, 0.f, 1.f}).view({2, 2});
+  const NamedRows train = {"train", {}, {0, 1}, {"cat", "dog"}}, test = {"test", {}, {0, 1}, {"cat", "dog"}};
+  EXPECT_EQ(split_leaks({}, first, train, second, test, 0.1).accuracy, 1.0);
 }
 
 TEST(SplitLeaks, CountsByClassAndTakesLeakedRowsOutOfTheAccuracy) {
