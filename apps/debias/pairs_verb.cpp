@@ -15,6 +15,7 @@
 #include "debias/core/paths.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/found_pairs.h"
+#include "debias/runs/pairs_page.h"
 #include "debias/runtime/device.h"
 
 namespace debias {
@@ -138,7 +139,7 @@ int run_pairs(const PairsArguments& arguments) {
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
   if (!arguments.groups_out.empty()) write_file_atomically(arguments.groups_out, groups_csv(found, source));
   if (!arguments.html.empty())
-    write_file_atomically(arguments.html, marking_page(found, source, arguments.run.path + arguments.table.vectors));
+    write_file_atomically(arguments.html, pairs_page(found, source, "Pairs of " + arguments.run.path + arguments.table.vectors));
   if (!arguments.json) {
     print_lines(arguments.verbose ? full_text(found, source) : short_text(found));
     return 0;

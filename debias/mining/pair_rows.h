@@ -7,13 +7,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "debias/image/image.h"
 #include "debias/mining/mined_pairs.h"
 
 namespace debias {
@@ -63,17 +61,5 @@ struct SplitLeaks {
 // `debias eval knn` with k = min(200, n) at `temperature`, without rows of zeros.
 SplitLeaks split_leaks(const std::vector<MinedPair>& leaks, const at::Tensor& first_values, const NamedRows& first,
                        const at::Tensor& second_values, const NamedRows& second, double temperature);
-
-// Found pairs as one self-contained page for marking them, without a server or external files.
-//
-// The page shows one pair at a time, its images side by side. Keys: s same, d different, space skip, u undo; buttons do the same. The page
-// shows progress and stores answers. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind
-// keeps leaks out of links, and all but random pairs out of the estimate of a class prior.
-
-// The images of a pair; nullopt if one cannot be shown, and the page then shows its name.
-using ShowPairImage = std::function<std::optional<Image>(int64_t row, bool of_second)>;
-
-// `title` is the heading. Names are escaped. `download` is the name of the file of answers.
-std::string pairs_page(const std::vector<PairRow>& rows, const std::string& title, const std::string& download, const ShowPairImage& show);
 
 }  // namespace debias

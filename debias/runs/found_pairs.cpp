@@ -12,15 +12,12 @@
 
 #include "debias/core/error.h"
 #include "debias/data/csv_text.h"
-#include "debias/evaluate/thumbnail.h"
 #include "debias/mining/copy_groups.h"
 #include "debias/mining/disjoint_rows.h"
 #include "debias/runtime/unit_rows.h"
 
 namespace debias {
 namespace {
-
-constexpr int kPairThumbnailSide = 128;
 
 at::Tensor rows_of(const at::Tensor& unit, const std::vector<int64_t>& rows) {
   return unit.index_select(0, at::tensor(rows, at::kLong)).contiguous();
@@ -354,18 +351,6 @@ nlohmann::ordered_json to_json(const FoundPairs& found, const PairSource& source
                    {"accuracy", number_or_null(found.leaks->accuracy)},
                    {"accuracy_without", number_or_null(found.leaks->accuracy_without)}};
   return json;
-}
-
-std::string marking_page(const FoundPairs& found, const PairSource& source, const std::string& name) {
-  return pairs_page(found.rows, "Pairs of " + name, "answers.csv", [&](int64_t row, bool of_second) -> std::optional<Image> {
-    const PairSplit& split = of_second ? *source.second : source.first;
-    if (!split.image) return std::nullopt;
-    try {
-      return thumbnail(split.image(row), kPairThumbnailSide);
-    } catch (const Error&) {  // named where copies were looked for
-      return std::nullopt;
-    }
-  });
 }
 
 }  // namespace debias

@@ -61,9 +61,6 @@ nlohmann::ordered_json to_json(const FoundPairs& found, const PairSource& source
 // `path,group` and, of two splits, `split`: every row, with a number for each group.
 std::string groups_csv(const FoundPairs& found, const PairSource& source);
 
-// The page for marking the pairs (pair_rows.h), with thumbnails of the readable images. `name` is the name of the source.
-std::string marking_page(const FoundPairs& found, const PairSource& source, const std::string& name);
-
 // "cat 2, dog 1", "train 3": how many of the rows have each label, or are of each split.
 std::string counted_labels(const PairSource& source, const std::vector<int64_t>& rows);
 std::string counted_splits(const PairSource& source, const std::vector<int64_t>& rows);

@@ -1,6 +1,5 @@
 // The ranking against all pairs in double, and samples.
 #include <ATen/ATen.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +18,6 @@
 
 namespace debias {
 namespace mined_pairs_test {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // `classes` clusters about random directions.
 at::Tensor clusters(int64_t n, int64_t classes, int64_t width, double spread) {
@@ -199,41 +195,6 @@ TEST(PairRows, CountTheShareOfOneClassByKind) {
   EXPECT_EQ(same_label_share(rows, PairKind::kDuplicate), 0.0);
   EXPECT_EQ(same_label_share(rows, PairKind::kLeak), std::nullopt);
   EXPECT_TRUE(to_json(rows.back())["gradient"].is_null());
-}
-
-std::string page(const std::vector<MinedPair>& pairs) {
-  return pairs_page(pair_rows(pairs, kFirst, kSecond), "Pairs of <x>", "answers.csv", [](int64_t row, bool) -> std::optional<Image> {
-    if (row == 2) return std::nullopt;
-    return Image{2, 2, 3, std::vector<uint8_t>(12, static_cast<uint8_t>(row))};
-  });
-}
-
-TEST(PairsPage, IsOneFileWhoseNamesAreNoMarkup) {
-  const std::string html = page(kPairs);
-  EXPECT_THAT(html, HasSubstr("<title>Pairs of &lt;x&gt;</title>"));
-  EXPECT_THAT(html, Not(HasSubstr("<img src=x")));
-  EXPECT_THAT(html, Not(HasSubstr("http")));
-  EXPECT_THAT(html, Not(HasSubstr("<script src")));
-  EXPECT_THAT(html, HasSubstr("width=device-width"));
-}
-
-TEST(PairsPage, HoldsEveryPairAndEachImageOnce) {
-  const std::string html = page(kPairs), begin = "id=\"data\">";
-  const size_t at = html.find(begin) + begin.size();
-  const auto data = nlohmann::json::parse(html.substr(at, html.find("</script>", at) - at));
-  ASSERT_EQ(data["pairs"].size(), 3u);
-  EXPECT_EQ(data["pairs"][1]["b"], kFirst.names[1]);
-  EXPECT_EQ(data["pairs"][0]["images"][0], data["pairs"][1]["images"][0]);
-  EXPECT_EQ(data["images"].size(), 4u);
-  EXPECT_TRUE(data["images"][1].is_null());
-  EXPECT_EQ(std::string(data["images"][0]).rfind("data:image/png;base64,", 0), 0u);
-  EXPECT_THAT(html, HasSubstr("a,b,answer,kind"));
-}
-
-TEST(PairsPage, SaysTheKindOfEachPair) {
-  std::vector<MinedPair> pairs = {kPairs.front()};
-  pairs.front().kind = PairKind::kRandom;
-  EXPECT_THAT(page(pairs), HasSubstr("\"kind\":\"random\""));
 }
 
 // The second split has a class that the first one lacks, with a higher number.
