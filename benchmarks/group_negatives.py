@@ -7,7 +7,7 @@ Protocol, fixed before the first run:
   images   32 x 32. Four classes of drawn shapes; the frames of a burst share scene, colour and place of the shape, and differ by a shift of up
            to two pixels, brightness and noise. As many bursts of each class; a quarter of as many bursts to test on, drawn with another seed.
   network  resnet18 of width 8, InfoNCE at temperature 0.2, batches of 128 of all training images in random order, one thread.
-  counted  kNN (k 20) accuracy on the test bursts, with and without the correction of its own: training rows are of other bursts in any case.
+  counted  kNN (k 20) accuracy on the test bursts, none of which has frames among the training images.
 Needs numpy and Pillow. The same arguments give the same images.
 """
 
