@@ -93,9 +93,15 @@ std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundG
     add(file_properties(pictures));
     add(edge_properties(pictures));
     all.push_back(corner_property(pictures));
-    add(scene_properties(pictures));
-    add(mark_properties(pictures));
-    add(detail_properties(pictures));
+    FoundDetails details = detail_properties(pictures);
+    std::vector<MeasuredProperty> scenes = scene_properties(pictures), marks = mark_properties(pictures);
+    for (MeasuredProperty& scene : scenes) scene.property.may_be_shortcut = !details.is_drawn();
+    for (auto* those : {&marks, &details.properties}) {
+      for (MeasuredProperty& measured : *those) measured.property.needs_exceptions = details.content_recurs();
+    }
+    add(std::move(scenes));
+    add(std::move(marks));
+    add(std::move(details.properties));
     add(description_properties(pictures, seed));
   }
   for (const AuditColumn& column : rows.columns) {
@@ -155,11 +161,67 @@ bool is_rare_elsewhere(const Property& property, const TestedProperty& tested) {
   return tested.in_class >= kPresent && tested.in_class >= kRarer * tested.elsewhere && tested.groups_with >= kGroups;
 }
 
-AuditVerdict verdict_of(const AuditFinding& finding, const RowGroups& groups) {
+// Classes whose share of a value is at most half of the largest have it in at least two groups: it is not what other classes are made of. Of
+// backgrounds, any of the values.
+bool has_exceptions(const Property& property, int32_t value, const AuditRows& rows, const RowGroups& groups) {
+  constexpr size_t kLeastExceptions = 2;
+  std::vector<std::set<int32_t>> of_class(rows.classes.size());
+  for (size_t row = 0; row < rows.labels.size(); ++row) of_class[static_cast<size_t>(rows.labels[row])].insert(groups.of_row[row]);
+  const auto exceptions_of = [&](int32_t asked) {
+    std::vector<std::set<int32_t>> showing(rows.classes.size());
+    for (size_t row = 0; row < rows.labels.size(); ++row) {
+      if (property.values[row] == asked) showing[static_cast<size_t>(rows.labels[row])].insert(groups.of_row[row]);
+    }
+    std::vector<double> share;
+    for (size_t k = 0; k < showing.size(); ++k) {
+      share.push_back(static_cast<double>(showing[k].size()) / static_cast<double>(std::max<size_t>(of_class[k].size(), 1)));
+    }
+    size_t exceptions = 0;
+    for (size_t k = 0; k < showing.size(); ++k) exceptions += 2 * share[k] <= std::ranges::max(share) ? showing[k].size() : 0;
+    return exceptions;
+  };
+  if (property.kind != PropertyKind::kScene) return exceptions_of(value) >= kLeastExceptions;
+  size_t exceptions = 0;
+  for (int32_t v = 0; v < property.count(); ++v) exceptions += property.says_absent(v) ? 0 : exceptions_of(v);
+  return exceptions >= kLeastExceptions;
+}
+
+// What images show moves brightness, contrast and tones, and blur, noise and compression move these little. A
+// description that goes with a class hardly more than they do may be moved by content, too. So may one that the directions of lines, or
+// sharpness that frequencies as a whole, say more than: blur and noise move these, too, but less than what measures them.
+struct EffectOfContent {
+  double of_tones = 0, of_lines = 0, of_frequencies = 0;
+
+  bool may_explain(const Property& property, double effect) const {
+    constexpr double kBeyond = 0.2, kClearly = 0.02;
+    if (property.kind != PropertyKind::kDescription) return false;
+    return effect < of_tones + kBeyond || effect < of_lines - kClearly ||
+           (property.name == name_of(GlobalProperty::kSharpness) && effect < of_frequencies);
+  }
+};
+
+EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& properties, const std::vector<TestedProperty>& tested) {
+  EffectOfContent content;
+  for (size_t i = 0; i < properties.size(); ++i) {
+    const Property& property = properties[i].property;
+    if (property.kind != PropertyKind::kDescription || tested[i].p_adjusted > kLookLevel) continue;
+    const auto is = [&](auto description) { return property.name == name_of(description); };
+    if (is(GlobalProperty::kBrightness) || is(GlobalProperty::kContrast) || is(TextureProperty::kTones))
+      content.of_tones = std::max(content.of_tones, tested[i].effect);
+    if (is(TextureProperty::kLines)) content.of_lines = tested[i].effect;
+    if (is(TextureProperty::kFrequencies)) content.of_frequencies = tested[i].effect;
+  }
+  return content;
+}
+
+AuditVerdict verdict_of(const AuditFinding& finding, const AuditRows& rows, const RowGroups& groups, const EffectOfContent& content) {
   const TestedProperty& tested = finding.tested;
   const Property& property = finding.property;
   if (finding.names_classes) return AuditVerdict::kNone;
-  if (tested.p_adjusted <= kShortcutLevel && property.may_be_shortcut) {
+  const bool is_content =
+      content.may_explain(property, tested.effect) ||
+      ((property.needs_exceptions || property.kind == PropertyKind::kScene) && !has_exceptions(property, tested.value, rows, groups));
+  if (tested.p_adjusted <= kShortcutLevel && property.may_be_shortcut && !is_content) {
     const double least = least_effect(property, groups);
     if (tested.effect >= least || (least <= 0.3 && is_rare_elsewhere(property, tested))) return AuditVerdict::kShortcut;
   }
@@ -295,6 +357,7 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   const std::vector<TestedProperty> numbers = test.test(tested);
   result.smallest_share = test.least_share(0.3, test.critical(kShortcutLevel));
   progress.advance(2, "");
+  const EffectOfContent content = effect_of_content(properties, numbers);
   for (size_t i = 0; i < properties.size(); ++i) {
     AuditFinding finding{.property = std::move(properties[i].property),
                          .tested = numbers[i],
@@ -302,7 +365,7 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
                          .value_of_vector = std::move(properties[i].value_of_vector)};
     finding.names_classes = is_text_of_people(finding.property) && names_every_class(finding.property, rows);
     finding.expected = is_expected(finding.property, expected);
-    finding.verdict = verdict_of(finding, groups.groups);
+    finding.verdict = verdict_of(finding, rows, groups.groups, content);
     const PropertyKind kind = finding.property.kind;
     if (std::ranges::find(result.searched, kind) == result.searched.end()) result.searched.push_back(kind);
     result.findings.push_back(std::move(finding));

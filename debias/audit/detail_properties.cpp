@@ -12,6 +12,8 @@ namespace {
 
 constexpr float kSame = 0.88F, kAlike = 0.76F;
 constexpr double kTight = 0.8, kLeastDetailGroups = 4, kMostDetailShare = 0.9;
+constexpr float kElsewhere = 0.1F;  // of the image's side: another place
+constexpr double kRecursIn = 0.1, kMostOfOneImage = 1.5, kLeastEffectAmongRecurring = 0.45;
 constexpr size_t kAsked = 250, kMostDetailProperties = 24, kMostPatches = 12;
 
 // The part of a patch that means over 3 x 3 pixels keep, and the length of the rest: bounds the correlation of two patches.
@@ -70,6 +72,24 @@ bool shows(const Picture& picture, const std::vector<DetailPatch>& patches, cons
   return false;
 }
 
+bool is_elsewhere(const DetailPatch& a, const DetailPatch& b) { return std::max(std::abs(a.x - b.x), std::abs(a.y - b.y)) > kElsewhere; }
+
+// How often an image that shows a patch shows it; the mean over the patches. A mark is put on an image once, what images are made of
+// repeats.
+double times_in_an_image(const std::vector<DetailPatch>& patches, const std::vector<PlacedPatch>& placed, size_t rows) {
+  double mean = 0;
+  for (const DetailPatch& patch : patches) {
+    const Coarse coarse = coarse_of(patch);
+    std::vector<int> times(rows);
+    for (const PlacedPatch& other : placed) {
+      if (may_reach(coarse, other.coarse, kSame) && correlation(patch, *other.patch) >= kSame) ++times[other.row];
+    }
+    const auto showing = rows - static_cast<size_t>(std::ranges::count(times, 0));
+    mean += std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(std::max<size_t>(showing, 1) * patches.size());
+  }
+  return mean;
+}
+
 double shared_rows(const std::vector<bool>& a, const std::vector<bool>& b) {
   double both = 0, either = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -81,7 +101,7 @@ double shared_rows(const std::vector<bool>& a, const std::vector<bool>& b) {
 
 }  // namespace
 
-std::vector<MeasuredProperty> detail_properties(const PictureRows& rows) {
+FoundDetails detail_properties(const PictureRows& rows) {
   const auto n = static_cast<size_t>(std::min(kSearched, std::ssize(rows.pictures)));
   std::map<int32_t, double> size;
   for (size_t row = 0; row < n; ++row) ++size[rows.groups.of_row[row]];
@@ -92,21 +112,28 @@ std::vector<MeasuredProperty> detail_properties(const PictureRows& rows) {
     if (row < kAsked) asked = patches.size();
   }
   std::vector<RecurringPatch> recurring(asked);
+  std::vector<char> recurs_elsewhere(asked);
   for_each_block(
       static_cast<int64_t>(asked), 32,
       [&](int64_t first, int64_t last) {
         for (auto q = static_cast<size_t>(first); q < static_cast<size_t>(last); ++q) {
           std::vector<float> best(n);
+          std::vector<bool> elsewhere(n);
           for (const PlacedPatch& other : patches) {
-            if (best[other.row] >= kSame || !may_reach(patches[q].coarse, other.coarse, kAlike)) continue;
-            best[other.row] = std::max(best[other.row], correlation(*patches[q].patch, *other.patch));
+            const bool asks = !elsewhere[other.row] && other.row != patches[q].row && is_elsewhere(*patches[q].patch, *other.patch);
+            if ((best[other.row] >= kSame && !asks) || !may_reach(patches[q].coarse, other.coarse, kAlike)) continue;
+            const float own = correlation(*patches[q].patch, *other.patch);
+            best[other.row] = std::max(best[other.row], own);
+            if (asks && own >= kSame) elsewhere[other.row] = true;
           }
-          double same = 0, alike = 0;
+          double same = 0, alike = 0, at_other_places = 0;
           for (size_t row = 0; row < n; ++row) {
             const double weight = 1 / size.at(rows.groups.of_row[row]);
             same += best[row] >= kSame ? weight : 0;
             alike += best[row] >= kAlike ? weight : 0;
+            at_other_places += elsewhere[row] ? weight : 0;
           }
+          recurs_elsewhere[q] = at_other_places >= kRecursIn * static_cast<double>(size.size());
           if (same < kLeastDetailGroups || same < kTight * alike || same > kMostDetailShare * static_cast<double>(size.size())) continue;
           recurring[q] = {patches[q].patch, std::vector<bool>(n), same};
           for (size_t row = 0; row < n; ++row) recurring[q].rows[row] = best[row] >= kSame;
@@ -128,7 +155,8 @@ std::vector<MeasuredProperty> detail_properties(const PictureRows& rows) {
       details.push_back({{*patch.patch}, patch.rows});
     }
   }
-  std::vector<MeasuredProperty> found;
+  FoundDetails found;
+  found.recurring = static_cast<double>(std::ranges::count(recurs_elsewhere, 1)) / static_cast<double>(std::max<size_t>(asked, 1));
   for (const Detail& detail : details) {
     std::vector<Coarse> coarse;
     for (const DetailPatch& patch : detail.patches) coarse.push_back(coarse_of(patch));
@@ -137,11 +165,13 @@ std::vector<MeasuredProperty> detail_properties(const PictureRows& rows) {
     };
     std::vector<bool> present(rows.pictures.size());
     for (size_t row = 0; row < present.size(); ++row) present[row] = value_of(rows.pictures[row]) == "present";
-    MeasuredProperty measured{presence_property("recurring detail " + std::to_string(found.size() + 1), PropertyKind::kDetail, present),
-                              value_of};
+    MeasuredProperty measured{
+        presence_property("recurring detail " + std::to_string(found.properties.size() + 1), PropertyKind::kDetail, present), value_of};
     const DetailPatch& first = detail.patches.front();
     measured.property.place = ImagePlace{std::max(0.0F, first.x - 0.05F), std::max(0.0F, first.y - 0.05F), 0.1, 0.1};
-    found.push_back(std::move(measured));
+    measured.property.may_be_shortcut = times_in_an_image(detail.patches, patches, n) < kMostOfOneImage;
+    if (found.content_recurs()) measured.property.least_effect = kLeastEffectAmongRecurring;
+    found.properties.push_back(std::move(measured));
   }
   return found;
 }

@@ -613,6 +613,27 @@ bool is_edge_colour(const FoundCell& found, const PictureRows& rows) {
   return 2 * alike > count;
 }
 
+// The cell has the colour of much of its own image: nothing is there.
+bool is_background(const FoundCell& found, const PictureRows& rows) {
+  constexpr int kAlikeColours = 10;
+  constexpr double kMuch = 0.3;
+  double members = 0, background = 0;
+  for (size_t row = 0; row < found.cluster.members.size(); ++row) {
+    if (!found.cluster.members[row]) continue;
+    const auto& thumbnail = rows.pictures[row].thumbnail;
+    const std::vector<float> own = quarters(thumbnail, rows.side, found.cell);
+    Colour colour{};
+    for (size_t c = 0; c < 3; ++c) colour[c] = static_cast<int>(std::lround((own[c] + own[3 + c] + own[6 + c] + own[9 + c]) / 4));
+    double alike = 0;
+    for (size_t i = 0; i < thumbnail.size(); i += 3) {
+      alike += are_one(colour, {thumbnail[i], thumbnail[i + 1], thumbnail[i + 2]}, kAlikeColours) ? 1 : 0;
+    }
+    ++members;
+    background += 3 * alike >= kMuch * static_cast<double>(thumbnail.size()) ? 1 : 0;
+  }
+  return 2 * background > members;
+}
+
 std::vector<FoundCell> isolated_cells(const PictureRows& rows) {
   const auto n = static_cast<size_t>(searched(rows));
   const std::vector<float> weights = search_weights(rows);
@@ -666,7 +687,7 @@ std::vector<Mark> sharp_marks(const PictureRows& rows) {
     const auto known = [&](const Seen& other) {
       return other.region[middle] && overlap(other.members, found.cluster.members) > kSameMembers;
     };
-    if (std::ranges::any_of(seen, known) || is_edge_colour(found, rows)) continue;
+    if (std::ranges::any_of(seen, known) || is_edge_colour(found, rows) || is_background(found, rows)) continue;
     if (++tried > kMostTried || marks.size() == kMostMarks) break;
     const auto [members, rest] = thumbnails.of_members_and_rest(found.cluster.members);
     const auto region = sharp_region(found, rows.side, members, rest);

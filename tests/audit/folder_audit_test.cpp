@@ -25,6 +25,7 @@
 #include "debias/data/readers/image_folder.h"
 #include "debias/image/blur.h"
 #include "debias/image/image_encode.h"
+#include "tests/audit/drawn_image.h"
 #include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
@@ -102,6 +103,112 @@ TEST_F(FolderAuditTest, EveryKindOfPlantIsAShortcutAndMostAreTheFirst) {
 TEST_F(FolderAuditTest, ASceneAroundTheObjectIsAShortcut) {
   write("clean", kImages, kImages, 90);
   EXPECT_GE(shortcuts(planted(PlantKind::kScene)), 1);
+}
+
+void rectangle(Image& image, int64_t top, int64_t left, int height, int width, Rgb colour) {
+  for (int64_t y = std::max<int64_t>(top, 0); y < std::min<int64_t>(top + height, image.height); ++y) {
+    for (int64_t x = std::max<int64_t>(left, 0); x < std::min<int64_t>(left + width, image.width); ++x) {
+      std::ranges::copy(colour, image.pixels.begin() + 3 * (y * image.width + x));
+    }
+  }
+}
+
+// Draws the content of class `k`.
+using Draw = std::function<void(Image& image, int k, Random& random)>;
+
+// Grey images with noise.
+void write_drawn(const std::string& folder, const Draw& draw) {
+  constexpr int kOfClass = 60, kSide = 96;
+  Random random({.seed = 12});
+  for (int k = 0; k < 2; ++k) {
+    const std::string own = folder + (k == 0 ? "/ape" : "/bee");
+    fs::create_directories(own);
+    for (int i = 0; i < kOfClass; ++i) {
+      const auto light = static_cast<int>(150 + random.below(60));
+      Image image = drawn_grey(kSide, kSide, [&](int, int) { return light + static_cast<int>(random.below(7)); });
+      draw(image, k, random);
+      const auto bytes = encode_png(image);
+      std::ofstream(own + "/" + std::to_string(1000 + i) + ".png", std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+}
+
+// Crosses for apes, squares for bees: of the same area, five of them at any place.
+void crosses_or_squares(Image& image, int k, Random& random) {
+  for (int i = 0; i < 5; ++i) {
+    const int64_t y = random.below(80), x = random.below(80);
+    if (k == 0) {
+      rectangle(image, y + 5, x, 4, 14, {20, 30, 40});
+      rectangle(image, y, x + 5, 14, 4, {20, 30, 40});
+    } else {
+      rectangle(image, y, x, 10, 10, {20, 30, 40});
+    }
+  }
+}
+
+std::vector<std::string> shortcut_names(const FolderAudit& audit) {
+  std::vector<std::string> names;
+  for (const AuditFinding* finding : audit.result.of(AuditVerdict::kShortcut)) names.push_back(finding->property.name);
+  return names;
+}
+
+TEST_F(FolderAuditTest, WhatClassesAreDrawnOfIsNoShortcut) {
+  write_drawn(path("drawn"), crosses_or_squares);
+  const FolderAudit audit = audit_folder(options_of(path("drawn")), 0);
+  EXPECT_THAT(shortcut_names(audit), testing::IsEmpty());
+  const auto recurring = std::ranges::count_if(audit.result.findings, [](const AuditFinding& finding) {
+    return finding.property.name.starts_with("recurring detail") && finding.tested.effect > 0.8;
+  });
+  EXPECT_GE(recurring, 1);
+}
+
+TEST_F(FolderAuditTest, ATagThatIsPutOnDrawnImagesOnceIsAShortcut) {
+  write_drawn(path("tagged"), [](Image& image, int k, Random& random) {
+    crosses_or_squares(image, 1, random);
+    if (random.below(100) >= (k == 0 ? 92 : 8)) return;
+    const int64_t y = random.below(80), x = random.below(70);
+    rectangle(image, y, x, 12, 22, {240, 200, 20});
+    rectangle(image, y + 3, x + 4, 6, 3, {20, 20, 200});
+    rectangle(image, y + 6, x + 9, 3, 9, {200, 20, 20});
+  });
+  const FolderAudit audit = audit_folder(options_of(path("tagged")), 0);
+  ASSERT_GE(shortcuts(audit), 1);
+  EXPECT_EQ(audit.result.of(AuditVerdict::kShortcut).front()->property.kind, PropertyKind::kDetail);
+}
+
+// Apes leave the left free, bees the right.
+TEST_F(FolderAuditTest, WhereNothingIsThereIsNoMark) {
+  write_drawn(path("free"), [](Image& image, int k, Random& random) {
+    rectangle(image, 0, 0, 96, 96, {230, 228, 224});
+    for (int i = 0; i < 25; ++i) {
+      const auto size = static_cast<int>(5 + random.below(9));
+      const int64_t x = k == 0 ? 20 + random.below(76) : random.below(62);
+      const auto level = static_cast<uint8_t>(random.below(120));
+      rectangle(image, random.below(90), x, size, size, {level, level, level});
+    }
+  });
+  for (const AuditFinding& finding : audit_folder(options_of(path("free")), 0).result.findings) {
+    if (finding.property.kind != PropertyKind::kMark) continue;
+    EXPECT_NE(finding.verdict, AuditVerdict::kShortcut) << finding.property.name;
+  }
+}
+
+// Stripes for apes, checks for bees: their sharpness, noise and use of levels differ, as their lines do.
+TEST_F(FolderAuditTest, TexturesThatClassesAreMadeOfAreNoShortcut) {
+  write_drawn(path("textures"), [](Image& image, int k, Random& random) {
+    const auto period = static_cast<int>(4 + random.below(5)), start = static_cast<int>(random.below(8));
+    for (int y = 0; y < 96; ++y) {
+      for (int x = 0; x < 96; ++x) {
+        const bool dark = k == 0 ? (x + start) / period % 2 == 0 : ((x + start) / period + y / period) % 2 == 0;
+        for (size_t c = 0; c < 3 && dark; ++c) image.pixels[3 * static_cast<size_t>(96 * y + x) + c] -= 40;
+      }
+    }
+  });
+  for (const AuditFinding& finding : audit_folder(options_of(path("textures")), 0).result.findings) {
+    if (finding.property.kind != PropertyKind::kDescription) continue;
+    EXPECT_NE(finding.verdict, AuditVerdict::kShortcut) << finding.property.name;
+  }
 }
 
 TEST_F(FolderAuditTest, ASquareAnywhereIsWorthALook) {
