@@ -128,7 +128,9 @@ ImageLook look_at_webp(std::span<const uint8_t> start) {
 
 ImageLook look_at_image(const std::string& path) {
   std::array<uint8_t, 512> start;
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file;
+  file.rdbuf()->pubsetbuf(nullptr, 0);  // no more than the start
+  file.open(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(start.data()), start.size());
   const std::span<const uint8_t> bytes(start.data(), static_cast<size_t>(file.gcount()));
   switch (image_format(bytes).value_or(ImageFormat::kJpeg)) {

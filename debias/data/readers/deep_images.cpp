@@ -14,7 +14,7 @@ namespace debias {
 namespace {
 
 constexpr std::array<int, 6> kSampleBits = {0, 8, 10, 12, 14, 16};
-constexpr int64_t kBlockOfStarts = 64;
+constexpr int64_t kBlockOfStarts = 64, kFirstLooked = 1000;
 
 // Of 8 bits without transparency: that is not worth a look into each of a million files.
 bool is_plain_by_name(const std::string& path) {
@@ -58,15 +58,25 @@ SampleBits needed_bits(int largest_sample) {
 }
 
 LookedFiles look_at_files(const std::string& root, const std::vector<ImageFile>& files) {
+  std::vector<size_t> open;  // what the name leaves open
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!is_plain_by_name(files[i].path)) open.push_back(i);
+  }
   std::vector<ImageLook> looks(files.size());
-  for_each_block(
-      std::ssize(files), kBlockOfStarts,
-      [&](int64_t first, int64_t last) {
-        for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-          if (!is_plain_by_name(files[i].path)) looks[i] = look_at_image((std::filesystem::path(root) / files[i].path).string());
-        }
-      },
-      [](int64_t) {});
+  const auto look_at = [&](int64_t count) {  // of them, evenly spaced
+    for_each_block(
+        count, kBlockOfStarts,
+        [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            const size_t file = open[static_cast<size_t>(i * std::ssize(open) / count)];
+            looks[file] = look_at_image((std::filesystem::path(root) / files[file].path).string());
+          }
+        },
+        [](int64_t) {});
+  };
+  const auto is_special = [](const ImageLook& look) { return look.deep || look.clear || look.more; };
+  look_at(std::min<int64_t>(std::ssize(open), kFirstLooked));
+  if (std::ssize(open) > kFirstLooked && std::ranges::any_of(looks, is_special)) look_at(std::ssize(open));
   LookedFiles looked;
   for (size_t i = 0; i < files.size(); ++i) {
     if (looks[i].deep) looked.deep.push_back(files[i].path);

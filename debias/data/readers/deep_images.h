@@ -16,7 +16,8 @@ constexpr auto enum_words(SampleBits) { return named("auto", "8", "10", "12", "1
 int bits_of(SampleBits bits);                // 0: auto
 SampleBits needed_bits(int largest_sample);  // the fewest that hold it
 
-// The paths of files, below the root, by what their starts say of their pixels.
+// The paths of files, below the root, by what their starts say of their pixels. Of more than 1,000 files that may be special by their names
+// so many are looked at first, evenly spaced, and the others only if one of these is.
 struct LookedFiles {
   std::vector<std::string> deep;   // samples of 16 bits
   std::vector<std::string> clear;  // with transparency

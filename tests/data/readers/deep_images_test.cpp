@@ -135,6 +135,15 @@ TEST_F(DeepImages, ThatCannotBeReadDoNotEndTheSearch) {
   EXPECT_THAT(open()->info().remarks, ElementsAre(HasSubstr("up to 900: read with bits: 10")));
 }
 
+// One of a hundred is enough to be found among the first thousand, and then all are counted.
+TEST_F(DeepImages, AreFoundAmongThousands) {
+  for (int i = 0; i < 1500; ++i) {
+    const std::string path = "a/" + std::to_string(1000 + i) + ".png";
+    i % 100 == 0 ? write(folder_ / path, deep_png({0, 160, 4000})) : add(path);
+  }
+  EXPECT_THAT(open()->info().remarks, ElementsAre(HasSubstr(": 15 images in 16 bits a sample (first: a/1000.png)")));
+}
+
 TEST_F(DeepImages, AreReadAgainAfterTheyChange) {
   write(folder_ / "a/1.png", deep_png({0, 160, 4000}));
   EXPECT_THAT(open()->info().remarks, ElementsAre(HasSubstr("bits: 12")));
