@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/config.h"
 #include "debias/data/data_check.h"
 #include "debias/data/dataset.h"
 

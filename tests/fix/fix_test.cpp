@@ -496,7 +496,7 @@ TEST(Fix, WithoutEvaluatedRowsFoldsGiveTheAccuracies) {
   const FixedOutcome outcome{table, {}, result, found, 1, "0"};
   EXPECT_TRUE(to_json(outcome)["after"].contains("folds"));
   EXPECT_FALSE(to_json(outcome)["after"].contains("valid"));
-  EXPECT_THAT(fixed_text(outcome, "out"), AllOf(HasSubstr("after   folds "), testing::Not(HasSubstr("valid"))));
+  EXPECT_THAT(fixed_text(outcome, "out", {.verbose = true}), AllOf(HasSubstr("after   folds "), testing::Not(HasSubstr("valid"))));
   EXPECT_THAT(usage_error_of([&] { fixed(table, FixMethod::kLeace); }), HasSubstr("column split"));
 }
 
