@@ -100,14 +100,14 @@ class RankedImages {
 
 std::string quoted_row(const PairSource& source, int64_t row) { return fmt::format("'{}'", row_words(source, row).path); }
 
-std::string counted(std::map<std::string, int64_t> counts) {
+std::string listed_counts(std::map<std::string, int64_t> counts) {
   std::vector<std::string> words;
   for (const auto& [name, count] : counts) words.push_back(fmt::format("{} {}", name.empty() ? "unknown" : name, count));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // "1 image", "2 images".
-std::string number_of(int64_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string number_and_word(int64_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 int64_t rows_of_copies(const FoundPairs& found) {
   int64_t rows = 0;
@@ -118,7 +118,7 @@ int64_t rows_of_copies(const FoundPairs& found) {
 std::string verdict_of(const FoundPairs& found, const PairSource& source) {
   std::vector<std::string> parts;
   const int64_t copies = rows_of_copies(found) - std::ssize(found.copies);
-  if (found.conflicts() > 0) parts.push_back(number_of(found.conflicts(), "image") + " with copies of different labels");
+  if (found.conflicts() > 0) parts.push_back(number_and_word(found.conflicts(), "image") + " with copies of different labels");
   if (found.leaks && found.leaks->leaked > 0) {
     const bool all_copies = found.leaks->copies == found.leaks->leaked;
     parts.push_back(fmt::format("{} of {} rows of {} leak from {}{}", found.leaks->leaked, found.leaks->rows, source.second->rows.split,
@@ -131,7 +131,7 @@ std::string verdict_of(const FoundPairs& found, const PairSource& source) {
   const auto ranked = std::ranges::count(found.rows, PairKind::kFalseNegative, [](const PairRow& row) { return row.pair.kind; });
   const auto share = same_label_share(found.rows, PairKind::kFalseNegative);
   if (ranked > 0)
-    parts.push_back(fmt::format("{} to check as false negatives{}", number_of(ranked, "pair"),
+    parts.push_back(fmt::format("{} to check as false negatives{}", number_and_word(ranked, "pair"),
                                 share ? fmt::format(", {:.1f} % of one class", 100 * *share) : ""));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -160,11 +160,11 @@ void add_leak_notes(const FoundPairs& found, const PairSource& source, const std
                        second);
   };
   if (found.leaks->copies > 0)
-    notes.push_back(fmt::format("{} of {} have a copy in {}, the first is {}: remove them from {}", number_of(found.leaks->copies, "row"),
-                                second, first, pair_words(leaks.front()), first));
+    notes.push_back(fmt::format("{} of {} have a copy in {}, the first is {}: remove them from {}",
+                                number_and_word(found.leaks->copies, "row"), second, first, pair_words(leaks.front()), first));
   if (found.leaks->shared_groups == 0 || !source.groups) return;
   notes.push_back(fmt::format("{} of {} are in {} and in {}, the first with {}: keep each in one split",
-                              number_of(found.leaks->shared_groups, "group"), source.groups->from, first, second,
+                              number_and_word(found.leaks->shared_groups, "group"), source.groups->from, first, second,
                               pair_words(leaks[static_cast<size_t>(found.leaks->copies)])));
 }
 
@@ -183,7 +183,7 @@ void add_reading_notes(const CopyGroups& copies, const PairSource& source, std::
     notes.push_back(
         fmt::format("{} look alike and do not count as copies, because more than {:g} % of the images are in such a pair: look at the "
                     "first false negatives",
-                    number_of(copies.look_alike, "pair"), 100 * kRareLookAlikes));
+                    number_and_word(copies.look_alike, "pair"), 100 * kRareLookAlikes));
   if (copies.all_alike)
     notes.push_back(
         "most features are so alike that only equal ones count as copies: give --csv C.csv with the column path, so that images are "
@@ -229,7 +229,8 @@ FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, 
   if (request.sample) {
     const PairRanking ranking(unit, source.views, found.options, progress);
     found.rows = pair_rows(sampled_pairs(unit, ranking, *request.sample, request.seed), first, first);
-    found.verdict = fmt::format("{} of {} rows to mark; the marks estimate tau_plus", number_of(std::ssize(found.rows), "random pair"), n);
+    found.verdict =
+        fmt::format("{} of {} rows to mark; the marks estimate tau_plus", number_and_word(std::ssize(found.rows), "random pair"), n);
     return found;
   }
   if (n < 2) throw data_error("pairs: {} row has no pair; give two rows or more", n);
@@ -292,13 +293,13 @@ FoundPairs find_pairs(const PairRequest& request, const MiningOptions& options, 
 std::string counted_labels(const PairSource& source, const std::vector<int64_t>& rows) {
   std::map<std::string, int64_t> counts;
   for (const int64_t row : rows) ++counts[row_words(source, row).label];
-  return counted(std::move(counts));
+  return listed_counts(std::move(counts));
 }
 
 std::string counted_splits(const PairSource& source, const std::vector<int64_t>& rows) {
   std::map<std::string, int64_t> counts;
   for (const int64_t row : rows) ++counts[row_words(source, row).split];
-  return counted(std::move(counts));
+  return listed_counts(std::move(counts));
 }
 
 std::string groups_csv(const FoundPairs& found, const PairSource& source) {

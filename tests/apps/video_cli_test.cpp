@@ -1,5 +1,5 @@
 // `debias rl play --video FILE.mp4`, with scripts in ffmpeg's place, and with ffmpeg where it is installed.
-#include "debias/image/decoders.h"
+#include "debias/image/image_decode.h"
 #include "tests/apps/agent_runs.h"
 #include "tests/apps/command.h"
 
@@ -45,8 +45,7 @@ class Videos : public AgentRuns {
   // Of the video that was played last.
   Image first_still() const {
     const std::string still = file_text(path("run") + "/evaluation/film/01.png");
-    DeepSamples none{SampleScale()};
-    return decode_png({reinterpret_cast<const uint8_t*>(still.data()), still.size()}, "01.png", none);
+    return decode_image({reinterpret_cast<const uint8_t*>(still.data()), still.size()}, "01.png");
   }
 
   // Files that are named as a video, or lie beside it while it is made.
