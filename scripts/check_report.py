@@ -2,7 +2,7 @@
 """scripts/check_report.py PAGE.html [PAGE.html ...] [--shots DIR]: opens pages of `debias report` and `debias study` in headless Chromium.
 
 Each page is opened at 390 and 1280 pixels, light and dark. It must ask for nothing beyond itself, write nothing to the console, be no wider
-than its window, show every image, and have text of 9 pixels or more in its charts. Pictures of it go to DIR. Needs only Python and
+than its window, show every image, and have text of 9 pixels or more in its charts, folded ones too. Pictures of it go to DIR. Needs only Python and
 Chromium (`apt-get install chromium`, or CHROMIUM=PATH); speaks the DevTools protocol over a pipe. Ends with 1 where something is amiss.
 """
 
@@ -19,14 +19,18 @@ import tempfile
 WIDTHS, SCHEMES = (390, 1280), ("light", "dark")
 TALLEST = 16000  # pixels of a picture
 PROBE = """(() => {
+  const folded = [...document.querySelectorAll('details:not([open])')];
+  for (const each of folded) each.open = true;
   const charts = [...document.querySelectorAll('svg.chart')];
   const heights = charts.flatMap(c => [...c.querySelectorAll('text')].map(t => parseFloat(getComputedStyle(t).fontSize) * c.getBoundingClientRect().width / 360));
   const outside = charts.filter(c => [...c.querySelectorAll('text')].some(t => {
     const a = t.getBoundingClientRect(), b = c.getBoundingClientRect();
     return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 1; })).map(c => c.querySelector('title').textContent);
   for (const i of document.images) i.loading = 'eager';
+  const width = document.documentElement.scrollWidth;
+  for (const each of folded) each.open = false;
   return JSON.stringify({
-    width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight,
+    width: width, height: document.documentElement.scrollHeight,
     broken: [...document.images].filter(i => i.complete && !i.naturalWidth).length,
     unnamed: charts.filter(c => !c.querySelector('title') || !c.querySelector('desc')).length + [...document.images].filter(i => !i.alt).length,
     smallest: heights.length ? Math.min(...heights) : 99, outside: outside, charts: charts.length});
