@@ -368,7 +368,7 @@ TEST_F(Patients, FoldsOfPatientsFindTheBiasAndWhatTheyPromiseHolds) {
   };
   FixResult of_rows = result;
   of_rows.units = single_rows(table.size());
-  EXPECT_GT(width(found), 1.5 * width(evaluated(table, of_rows)));
+  EXPECT_GT(width(found), 1.5 * width(evaluated(made_.open(), of_rows)));
 }
 
 // Features without a signal, and conflicting rows of eight patients: a strong penalty leaves the classes' shares of weight, which must not
