@@ -96,13 +96,14 @@ std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundG
     FoundDetails details = detail_properties(pictures);
     std::vector<MeasuredProperty> scenes = scene_properties(pictures), marks = mark_properties(pictures);
     for (MeasuredProperty& scene : scenes) scene.property.may_be_shortcut = !details.is_drawn();
-    for (auto* those : {&marks, &details.properties}) {
-      for (MeasuredProperty& measured : *those) measured.property.needs_exceptions = details.content_recurs();
+    std::vector<MeasuredProperty> descriptions = description_properties(pictures, seed);
+    for (auto* those : {&marks, &details.properties, &descriptions}) {
+      for (MeasuredProperty& measured : *those) measured.property.among_recurring = details.content_recurs();
     }
     add(std::move(scenes));
     add(std::move(marks));
     add(std::move(details.properties));
-    add(description_properties(pictures, seed));
+    add(std::move(descriptions));
   }
   for (const AuditColumn& column : rows.columns) {
     const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
@@ -194,7 +195,9 @@ struct EffectOfContent {
 
   bool may_explain(const Property& property, double effect) const {
     constexpr double kBeyond = 0.2, kClearly = 0.02;
-    if (property.kind != PropertyKind::kDescription) return false;
+    if (property.kind != PropertyKind::kDescription || !property.among_recurring) return false;
+    if (property.name == name_of(GlobalProperty::kNoise))
+      return effect < std::max(of_tones, of_lines - kClearly);  // raises contrast itself
     return effect < of_tones + kBeyond || effect < of_lines - kClearly ||
            (property.name == name_of(GlobalProperty::kSharpness) && effect < of_frequencies);
   }
@@ -214,13 +217,17 @@ EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& propertie
   return content;
 }
 
+bool needs_exceptions(const Property& property) {
+  return property.kind == PropertyKind::kScene ||
+         (property.among_recurring && (property.kind == PropertyKind::kMark || property.kind == PropertyKind::kDetail));
+}
+
 AuditVerdict verdict_of(const AuditFinding& finding, const AuditRows& rows, const RowGroups& groups, const EffectOfContent& content) {
   const TestedProperty& tested = finding.tested;
   const Property& property = finding.property;
   if (finding.names_classes) return AuditVerdict::kNone;
   const bool is_content =
-      content.may_explain(property, tested.effect) ||
-      ((property.needs_exceptions || property.kind == PropertyKind::kScene) && !has_exceptions(property, tested.value, rows, groups));
+      content.may_explain(property, tested.effect) || (needs_exceptions(property) && !has_exceptions(property, tested.value, rows, groups));
   if (tested.p_adjusted <= kShortcutLevel && property.may_be_shortcut && !is_content) {
     const double least = least_effect(property, groups);
     if (tested.effect >= least || (least <= 0.3 && is_rare_elsewhere(property, tested))) return AuditVerdict::kShortcut;
