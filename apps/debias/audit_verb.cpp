@@ -183,12 +183,15 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
       ->transform(with_home);
   verb->add_option("--key", arguments->key, "name of the tensor, if the .safetensors file has several")->needs(embeddings);
   verb->add_option("--label", arguments->label, "column with the class (label)")->option_text("COLUMN")->needs(embeddings);
-  verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")->delimiter(',');
+  verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("--split", arguments->folder.split, "split to audit; default: train");
   verb->add_option("--seed", arguments->seed, "seed of the sample and the permutations; default: 0");
   verb->add_option("--group", arguments->folder.group,
                    "columns of the CSV that name what belongs together: bursts, patients; default: looked for")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->option_text("COLUMN[,COLUMN]");
   verb->add_option("--expect", arguments->folder.expected.names,
                    "a property that is legitimate: reported, but no alarm; kept for later audits beside --out")

@@ -145,6 +145,7 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
       verb->add_option("--group", arguments->group,
                        "columns whose values name rows that belong together, such as patients: folds and intervals are of them (group)")
           ->delimiter(',')
+          ->allow_extra_args(false)
           ->option_text("COLUMN,...")
           ->needs(embeddings));
   verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file, replaced if it exists")

@@ -164,10 +164,12 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
           "--group", arguments->group,
           "columns whose values name rows that belong together, such as patients: no false negatives, and leaks across splits (group)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->option_text("COLUMN,...")
       ->needs(embeddings);
   auto* top = verb->add_option("--top", arguments->request.top, "number of false negatives to report (500)")
-                  ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+                  ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+                  ->option_text("500");
   verb->add_option("--rank", arguments->rank, "order of the false negatives: similarity (default) or gradient")->option_text("NAME");
   verb->add_option("--leaks", arguments->leaks, "also search for images that are in both splits")->option_text("train:test");
   verb->add_option("--sample", arguments->request.sample, "number of random pairs to draw instead; their marks estimate tau_plus")

@@ -96,12 +96,12 @@ std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const C
 std::shared_ptr<const Dataset> DataWatch::with_groups(const std::string& split, const ChosenData& data,
                                                       std::shared_ptr<const Dataset> dataset) {
   const Config* written = data.section.find("labels");
-  if (written == nullptr) {
+  LabelColumns columns = written == nullptr ? LabelColumns() : LabelColumns::from_config(*written, "labels");
+  if (columns.file.empty()) {
     throw usage_error(
         "--group {}: data.{} has no CSV of labels whose columns it could name; give one by --labels FILE.csv or data.{}.labels",
         group_columns_, split, split);
   }
-  LabelColumns columns = LabelColumns::from_config(*written, "labels");
   columns.bias = std::nullopt;
   columns.group = group_columns_;
   const AddedBiases::Added added = AddedBiases(columns).add(std::move(dataset), data.root);

@@ -217,7 +217,7 @@ TEST_F(AuditCommand, OfATableNamesTheColumnsThatItWasGiven) {
   write_npy("z.npy", DType::kFloat32, {200, 2}, z.data());
   const ProcessResult found = done({"audit", "--embeddings", "z.npy", "--csv", "c.csv", "--label", "kind"});
   expect_parts(found.out,
-               {"1 shortcut: column site. 90 % of bee have 1 in column site, 10 % of the others\n200 rows of 2 classes (ape, bee)\n",
+               {"1 shortcut: column site. 90 % of ape have 0 in column site, 10 % of the others\n200 rows of 2 classes (ape, bee)\n",
                 "debias fix --embeddings z.npy --csv c.csv --label kind --bias site --out fixed"});
 }
 

@@ -158,7 +158,8 @@ TEST_F(EvaluatedRun, KeepsAThumbnailOfEachImageThatKnnNames) {
 TEST_F(EvaluatedRun, KeepsTheExamplesOfGroupsBesideThoseOfKnn) {
   evaluated(request({protocol("knn", "{examples: 2}"), protocol("groups")}));
   std::vector<std::string> expected;
-  for (const auto& image : json_in(file("groups.json"))["examples"]["test"]) expected.push_back("test_" + image["id"].dump() + ".png");
+  const auto groups = json_in(file("groups.json"));
+  for (const auto& image : groups["examples"]["test"]) expected.push_back("test_" + image["id"].dump() + ".png");
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(expected.size(), 8u);
   EXPECT_EQ(names_in(file("examples")), expected);
