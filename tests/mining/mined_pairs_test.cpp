@@ -158,7 +158,7 @@ TEST(PairRanking, LooksBeyondTheGroupOfARow) {
   at::Tensor rows = clusters(160, 2, 16, 0.5);
   std::vector<int32_t> groups;
   for (int32_t i = 0; i < 160; ++i) groups.push_back(i / 4 * 4 % 8 == 0 ? i % 2 : 2 + i % 2);
-  for (int64_t i = 0; i < 160; ++i) rows[i] += 0.3 * at::one_hot(at::tensor(int64_t{groups[static_cast<size_t>(i)]}), 16).to(at::kFloat);
+  for (int64_t i = 0; i < 160; ++i) rows[i] += 0.3 * at::one_hot(at::tensor(int64_t{groups[static_cast<size_t>(i)]}), 16)[0].to(at::kFloat);
   const at::Tensor unit = unit_rows(rows).contiguous();
   const PairRanking ranking(unit, {}, MiningOptions{}, Progress::silent(), groups);
   ASSERT_GE(ranking.pairs().size(), 2500u);

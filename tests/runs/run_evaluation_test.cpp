@@ -156,15 +156,17 @@ TEST_F(EvaluatedRun, KeepsAThumbnailOfEachImageThatKnnNames) {
 }
 
 TEST_F(EvaluatedRun, KeepsTheExamplesOfGroupsBesideThoseOfKnn) {
-  evaluated(request({protocol("knn", "{examples: 2}"), protocol("groups")}));
+  const TemporaryFolder other;
+  train_into(other / "run", kRecipe, {"data.test.correlation=0.5", "evaluate.protocols=[knn, groups]"});
+  const std::string folder = other / "run/evaluation/";
+  const auto groups = json_in(folder + "groups.json");
   std::vector<std::string> expected;
-  const auto groups = json_in(file("groups.json"));
   for (const auto& image : groups["examples"]["test"]) expected.push_back("test_" + image["id"].dump() + ".png");
   std::sort(expected.begin(), expected.end());
-  EXPECT_EQ(expected.size(), 8u);
-  EXPECT_EQ(names_in(file("examples")), expected);
-  EXPECT_TRUE(file_text(file("examples/" + expected[0])).starts_with("\x89PNG"));
-  EXPECT_FALSE(names_in(file("thumbnails")).empty());
+  ASSERT_EQ(expected.size(), 8u);
+  EXPECT_EQ(names_in(folder + "examples"), expected);
+  EXPECT_TRUE(file_text(folder + "examples/" + expected[0]).starts_with("\x89PNG"));
+  EXPECT_FALSE(names_in(folder + "thumbnails").empty());
 }
 
 TEST_F(EvaluatedRun, WritesPredictionsWhereTheyAreRequested) {
