@@ -169,7 +169,8 @@ TEST_F(PatientsOfPairs, AreNoFalseNegativesOfEachOtherAndLeakAcrossSplits) {
   EXPECT_EQ(all.leaks->shared_groups, 2);
   EXPECT_EQ(std::ranges::count(all.rows, PairKind::kLeak, [](const PairRow& row) { return row.pair.kind; }), 6);
   EXPECT_THAT(all.notes,
-              testing::Contains(HasSubstr("2 groups of column patient are in train and in test, the first with 'i0.png' of train and 'i41.png' of test")));
+              testing::Contains(HasSubstr(
+                  "2 groups of column patient are in train and in test, the first with 'i0.png' of train and 'i41.png' of test")));
   const std::set<int32_t> numbers(all.groups.of_row.begin(), all.groups.of_row.end());
   EXPECT_EQ(std::ssize(numbers), all.groups.count);
   EXPECT_EQ(all.groups.of_row[0], all.groups.of_row[40]);
