@@ -30,7 +30,7 @@ def test_the_quick_start_runs(tmp_path, monkeypatch, capsys):
     assert ran >= len(blocks) - 1 and len(blocks) == 5
     assert namespace["loss"].isfinite() and 0.2 < namespace["found"]["conflicting_acc"] < 0.9
     if HAS_PROGRAM:
-        before, after = (found["valid"]["conflicting_acc"] for found in (namespace["fixed"].before, namespace["fixed"].after))
+        before, after = (found["folds"]["conflicting_acc"] for found in (namespace["fixed"].before, namespace["fixed"].after))
         assert namespace["run"].last["train_loss"] > 0 and after > before + 0.05 and namespace["logits"].shape == (2048, 6)
         assert "['column camera']" in capsys.readouterr().out
     else:
