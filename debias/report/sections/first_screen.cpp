@@ -167,7 +167,8 @@ std::string alone_words(const ReportData& data, const FirstScreen& screen) {
   const std::string interval = rounding_of(number).interval();
   const std::string found =
       fmt::format("{} {} %{}", screen.measure, rounding_of(number).share(number.value), interval.empty() ? "" : " (" + interval + ")");
-  return upper_first(data.has_images ? fmt::format("{}. {}, so a shortcut cannot be measured.", found, verdict.head) : found + ".");
+  return upper_first(data.has_images ? fmt::format("{}. {}, so a shortcut cannot be measured.", found, upper_first(verdict.head))
+                                     : found + ".");
 }
 
 std::string verdict_of(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons, const FirstScreen& screen) {
