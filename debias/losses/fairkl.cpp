@@ -57,22 +57,31 @@ at::Tensor clipped_cosines(const at::Tensor& unit_features, const at::Tensor& li
   return unit_features.mm(unit_features.t()).clamp(0, 1).to(like.scalar_type());
 }
 
-// Deviations from the mean over all entries, squared and summed: no difference of large sums.
-at::Tensor variance_of_all(const at::Tensor& entries) {
-  const at::Tensor squares = (entries - entries.mean()).square().sum().view({1});
-  return squares / std::max(static_cast<double>(entries.numel()) - 1, 1.0);
-}
+// The pairs of rows whose keys are known, as 1 and 0, [n, n], and how many rows those are, at least 1. The host reads neither.
+struct KnownPairs {
+  at::Tensor pairs, rows;
 
-FairKlMoments weighted_moments(const at::Tensor& x, const at::Tensor& weights, double least, const FairKlMomentRequest& request) {
+  KnownPairs(const at::Tensor& known, const at::Tensor& like)
+      : pairs(known.unsqueeze(1).logical_and(known.unsqueeze(0)).to(like.scalar_type())), rows(known.sum().clamp_min(1).to(at::kDouble)) {}
+
+  // Deviations from the mean over all entries, squared and summed: no difference of large sums.
+  at::Tensor variance_of_all(const at::Tensor& entries) const {
+    const at::Tensor count = rows.square();
+    const at::Tensor deviations = (entries - entries.sum() / count.to(entries.scalar_type())) * pairs;
+    return deviations.square().sum().view({1}) / (count - 1).clamp_min(1).to(entries.scalar_type());
+  }
+};
+
+FairKlMoments weighted_moments(const at::Tensor& x, const at::Tensor& weights, const KnownPairs& known, double least,
+                               const FairKlMomentRequest& request) {
   const auto total = [&](const at::Tensor& pairs) { return request.by_anchor ? pairs.sum(1) : pairs.sum().view({1}); };
-  const double rows = static_cast<double>(x.size(0));
   FairKlMoments moments;
   moments.weight = total(weights);
-  const at::Tensor divisor =
-      request.divide_by_rows ? at::full_like(moments.weight, request.by_anchor ? rows : rows * rows) : moments.weight.clamp_min(least);
+  const at::Tensor rows = (request.by_anchor ? known.rows : known.rows.square()).to(x.scalar_type()).view({1});
+  const at::Tensor divisor = request.divide_by_rows ? rows : moments.weight.clamp_min(least);
   moments.mean = total(weights * x) / divisor;
   moments.variance = total(weights * (x - moments.mean.unsqueeze(1)).square()) / divisor;
-  if (request.zero_filled) moments.zero_filled = variance_of_all(weights * x);
+  if (request.zero_filled) moments.zero_filled = known.variance_of_all(weights * x);
   return moments;
 }
 
@@ -142,16 +151,18 @@ class GroupSums {
   at::Tensor z_, sums_, products_;  // products_: M of each group by anchor, else squared_products
 };
 
-// `features` is double [n, F] with rows of unit norm; if undefined, rows.bias is used.
-FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const FairKlMomentRequest& request) {
+// `features` is double [n, F] with rows of unit norm; if undefined, rows.bias is used. A row that is not known (bool [n]) is in no pair.
+FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& known_rows, const at::Tensor& features,
+                        const FairKlMomentRequest& request) {
+  const KnownPairs known(known_rows, rows.z);
   const at::Tensor cosines = rows.z.mm(rows.z.t());
   const at::Tensor x = request.log_distances ? (2 - 2 * cosines).clamp_min(0).add(kDistanceOffset).log() : cosines;
   const at::Tensor aligned = features.defined() ? clipped_cosines(features, rows.z) : equal_keys(rows.bias, rows.z);
-  const at::Tensor conflicting = 1 - aligned, same = equal_keys(rows.label, rows.z), other = 1 - same;
+  const at::Tensor conflicting = 1 - aligned, same = equal_keys(rows.label, rows.z) * known.pairs, other = known.pairs - same;
   if (!request.self_pairs) same.fill_diagonal_(0);
   const double least = features.defined() ? kLeastWeight : 1;
-  return {weighted_moments(x, same * aligned, least, request), weighted_moments(x, same * conflicting, least, request),
-          weighted_moments(x, other * aligned, least, request), weighted_moments(x, other * conflicting, least, request)};
+  const auto moments = [&](const at::Tensor& weights) { return weighted_moments(x, weights, known, least, request); };
+  return {moments(same * aligned), moments(same * conflicting), moments(other * aligned), moments(other * conflicting)};
 }
 
 // Computes in double for any dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
@@ -203,19 +214,20 @@ class Comparer {
     empty_mean_ = mode_ == FairKlMode::kLogNormal ? std::log(2 + kDistanceOffset) : 0;
   }
 
-  Compared operator()(FairKlMoments aligned, FairKlMoments conflicting, bool positive) const {
+  // `anchors`: bool [1] or [n], which there are.
+  Compared operator()(FairKlMoments aligned, FairKlMoments conflicting, const at::Tensor& anchors, bool positive) const {
     const at::Tensor small_aligned = aligned.weight.lt(least_), small_conflicting = conflicting.weight.lt(least_);
     Compared result;
-    result.used = zero_ ? at::ones_like(small_aligned) : small_aligned.logical_or(small_conflicting).logical_not();
-    result.acted = prepare(aligned, small_aligned, result.used);
-    result.acted += prepare(conflicting, small_conflicting, result.used);
+    result.used = zero_ ? anchors : small_aligned.logical_or(small_conflicting).logical_not().logical_and(anchors);
+    result.acted = prepare(aligned, small_aligned, result.used, anchors);
+    result.acted += prepare(conflicting, small_conflicting, result.used, anchors);
     result.value = value(aligned, conflicting, positive);
     return result;
   }
 
  private:
   // Replaces what an empty set cannot have and floors variances; how many sets that was.
-  LateNumber prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used) const {
+  LateNumber prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used, const at::Tensor& anchors) const {
     set.mean = set.mean.masked_fill(small, empty_mean_);
     set.variance = set.variance.masked_fill(small, 0);
     if (set.zero_filled.defined()) set.zero_filled = set.zero_filled.masked_fill(small, 0);
@@ -224,7 +236,7 @@ class Comparer {
       acts = acts.logical_or(set.variance.lt(floor_).logical_and(used));
       set.variance = set.variance.clamp_min(floor_);
     }
-    return LateNumber(acts.sum());
+    return LateNumber(acts.logical_and(anchors).sum());
   }
 
   at::Tensor value(const FairKlMoments& a, const FairKlMoments& c, bool positive) const {
@@ -261,21 +273,20 @@ struct Parts {
 Parts together(const Compared& positive, const Compared& negative) {
   Parts parts;
   parts.used = positive.used.logical_or(negative.used);
-  const double all = static_cast<double>(parts.used.sum().item<int64_t>());
+  const at::Tensor all = parts.used.sum().to(at::kDouble);
   parts.by_anchor = at::zeros_like(positive.value);
   for (const Compared* sign : {&positive, &negative}) {
-    const double own = std::max(static_cast<double>(sign->used.sum().item<int64_t>()), 1.0);
-    const at::Tensor values = sign->value.where(sign->used, 0);
-    parts.value = parts.value.defined() ? parts.value + values.sum() / own : values.sum() / own;
-    parts.by_anchor = parts.by_anchor + values.detach() * (all / own);
+    const at::Tensor own = sign->used.sum().clamp_min(1).to(at::kDouble), values = sign->value.where(sign->used, 0);
+    const at::Tensor mean = values.sum() / own.to(values.scalar_type());
+    parts.value = parts.value.defined() ? parts.value + mean : mean;
+    parts.by_anchor = parts.by_anchor + values.detach() * (all / own).to(values.scalar_type());
   }
   return parts;
 }
 
-// The rows that are in pairs at all.
+// bool [n]: the rows that are in pairs at all.
 at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
-  const at::Tensor known = weighted ? rows.label.ge(0) : rows.label.ge(0).logical_and(rows.bias.ge(0));
-  return known.nonzero().squeeze(1);
+  return weighted ? rows.label.ge(0) : rows.label.ge(0).logical_and(rows.bias.ge(0));
 }
 
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
@@ -285,7 +296,7 @@ void check_engine(const ObjectiveInput& input, const FairKlOptions& options, boo
                     weighted ? "a continuous bias" : "mode lognormal");
 }
 
-// Groups cost n D^2 and a D x D matrix each, with its gradient; pairs cost n^2 D.
+// Groups cost n D^2 and a D x D matrix each, with its gradient; pairs cost n^2 D. `rows` are the known ones.
 bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const KeyGroups& groups) {
   if (input.engine == Engine::kFused || input.engine == Engine::kDense) return input.engine == Engine::kFused;
   const int64_t n = rows.z.size(0), d = rows.z.size(1);
@@ -326,7 +337,6 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
   require_labels(input, kName, "the choice of pairs");
   if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias labels or weights; none were given", kName);
   const at::Tensor known = known_rows(all, weighted);
-  const KeyedRows rows = all.picked(known);
 
   const FairKlMomentRequest request = {.by_anchor = pooling == FairKlPooling::kAnchor,
                                        .self_pairs = chosen_mode() == FairKlMode::kAuthors,
@@ -334,27 +344,36 @@ ObjectiveResult FairKlOptions::loss(const ObjectiveInput& input) const {
                                        .zero_filled = chosen_mode() == FairKlMode::kAuthors,
                                        .divide_by_rows = weighted && normaliser == FairKlNormaliser::kBatch};
   ObjectiveResult result;
-  const at::Tensor features =
-      weighted ? unit_bias_features(input, kName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
-  const KeyGroups groups = weighted || request.log_distances ? KeyGroups() : key_groups(rows.label, rows.bias);
-  const bool fused = groups.order.defined() && by_groups(input, rows, groups);
+  at::Tensor picked;  // int64: the known rows, which sums by groups are over
+  KeyedRows rows;
+  KeyGroups groups;
+  if (!weighted && !request.log_distances && !spares_waits(input)) {
+    picked = known.nonzero().squeeze(1);
+    rows = all.picked(picked);
+    groups = key_groups(rows.label, rows.bias);
+  }
+  const bool fused = picked.defined() && by_groups(input, rows, groups);
   result.engine = fused ? Engine::kFused : Engine::kDense;
-  const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
+  const at::Tensor features = weighted ? unit_bias_features(input, kName).repeat({input.z.size(1), 1}) : at::Tensor();
+  const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(all, known, features, request);
 
   const Comparer compare(*this, weighted);
-  const Compared positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
-                 negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
+  const at::Tensor anchors = request.by_anchor && !fused ? known : at::ones_like(sets[kPositiveAligned].weight, at::kBool);
+  const Compared positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], anchors, true),
+                 negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], anchors, false);
   const Parts parts = together(positive, negative);
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const at::Tensor own = parts.by_anchor.where(parts.used, nan).to(all.z.scalar_type()).expand({known.size(0)});
+  const at::Tensor own = parts.by_anchor.where(parts.used, nan).to(all.z.scalar_type());
   result.value = parts.value.to(all.z.scalar_type());
-  result.per_anchor = at::full({all.z.size(0)}, nan, all.z.options().requires_grad(false)).index_copy(0, known, own);
+  result.per_anchor =
+      fused ? at::full({all.z.size(0)}, nan, all.z.options().requires_grad(false)).index_copy(0, picked, own.expand({picked.size(0)}))
+            : own.expand({all.z.size(0)}).where(known, nan);
   result.anchors = all.z.size(0);
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = positive.acted;
   result.clamped += negative.acted;
   result.mode = enum_name(chosen_mode());
-  result.clampable = 4 * parts.used.size(0);  // sets, of the batch or of each anchor
+  result.clampable = request.by_anchor ? 4 * all.z.size(0) : 4;  // sets
   return result;
 }
 

@@ -220,6 +220,12 @@ void refuse_blocked(const ObjectiveInput& input, const char* objective) {
                     objective);
 }
 
+bool spares_waits(const ObjectiveInput& input) {
+  constexpr int64_t kMatrices = 24;  // of all pairs that FairKL's gradient keeps
+  const int64_t rows = input.z.size(0) * input.z.size(1);
+  return input.engine == Engine::kAuto && !input.z.is_cpu() && kMatrices * rows * rows * input.z.element_size() <= input.memory_budget;
+}
+
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {
   refuse_keys(input, objective);
   const at::Tensor& z = input.z;

@@ -28,6 +28,10 @@ struct KeyedRows {
 // Usage error if the blocked engine is requested: a regulariser sums by groups of rows (fused) or over all pairs (dense).
 void refuse_blocked(const ObjectiveInput& input, const char* objective);
 
+// Whether a regulariser with engine auto forms all pairs so that the host need not wait: it reads how many groups there are and their
+// sizes, which costs nothing on the CPU. On other devices the pairs of a batch are formed as long as they fit into the memory budget.
+bool spares_waits(const ObjectiveInput& input);
+
 // Data error unless z is floating point, [B, V, D] and not empty, and keys are int64 [B].
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective);
 
