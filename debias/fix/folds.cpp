@@ -13,9 +13,9 @@ namespace debias {
 namespace {
 
 // The largest number c for which sum min(size, c) is at most `most`; at least 1.
-int64_t largest_share(const std::map<int64_t, std::vector<int64_t>>& strata, int64_t most) {
+int64_t largest_share(const std::vector<std::vector<int64_t>>& strata, int64_t most) {
   std::vector<int64_t> sizes;
-  for (const auto& [stratum, members] : strata) sizes.push_back(std::ssize(members));
+  for (const auto& members : strata) sizes.push_back(std::ssize(members));
   std::sort(sizes.begin(), sizes.end());
   int64_t left = most;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -90,12 +90,18 @@ class DealtFolds {
 }  // namespace
 
 FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t most) {
-  std::map<int64_t, std::vector<int64_t>> members;
-  for (size_t i = 0; i < strata.size(); ++i) members[strata[i]].push_back(static_cast<int64_t>(i));
+  std::vector<std::vector<int64_t>> members;  // of each stratum, the largest first: other numbers of strata give the same folds
+  std::map<int64_t, size_t> place_of;
+  for (size_t i = 0; i < strata.size(); ++i) {
+    const size_t place = place_of.try_emplace(strata[i], members.size()).first->second;
+    if (place == members.size()) members.emplace_back();
+    members[place].push_back(static_cast<int64_t>(i));
+  }
+  std::ranges::stable_sort(members, std::ranges::greater(), &std::vector<int64_t>::size);
   const int64_t share = largest_share(members, most);
   Folds folds(kFolds);
   int64_t next = 0;  // continues from stratum to stratum, so that the folds stay equally large
-  for (const auto& [stratum, own] : members) {
+  for (const auto& own : members) {
     const std::vector<int64_t> order =
         permutation(std::ssize(own), {.domain = RngDomain::kEvaluate, .seed = seed, .sample = static_cast<uint64_t>(own.front())});
     const int64_t taken = std::min(share, std::ssize(own));

@@ -140,6 +140,13 @@ TEST(FoldRows, HoldEveryRowOnceAndGroupsInEqualParts) {
   EXPECT_NE(folds.places, fold_rows(strata, 4).places);
 }
 
+TEST(FoldRows, DoNotDependOnTheNumbersOfStrata) {
+  std::vector<int64_t> strata, renamed;
+  for (int64_t i = 0; i < 200; ++i) strata.push_back(i % 3 == 0 ? 0 : i % 7);
+  for (const int64_t stratum : strata) renamed.push_back((stratum * 5 + 3) % 7 - 2);
+  EXPECT_EQ(fold_rows(renamed, 3).places, fold_rows(strata, 3).places);
+}
+
 TEST(FoldRows, TakeAllOfRareGroupsAndWeighTheOthers) {
   std::vector<int64_t> strata(10'000, 0);
   for (size_t i = 0; i < 30; ++i) strata[i * 300] = 1;
