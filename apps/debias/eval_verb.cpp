@@ -99,6 +99,7 @@ int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& r
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"embeddings", found.embeddings}, {"csv", found.csv}};
   add_groups(found.groups, out);
+  for (const auto& note : found.notes) out["notes"].push_back(note);
   std::string lines = found.embeddings + groups_text(found.groups) + "\n";
   for (const auto& [name, result] : found.results) {
     out["protocols"][name] = to_json(result.record);
@@ -127,6 +128,7 @@ int run_eval(const EvalArguments& arguments) {
   const RunEvaluation found = evaluate_run(request, *terminal_progress(), *terminal_log());
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", found.checkpoint}, {"epoch", found.epoch}};
   add_groups(found.groups, out);
+  for (const auto& note : found.notes) out["notes"].push_back(note);
   std::string lines = fmt::format("{} (epoch {}){}\n", found.checkpoint, found.epoch, groups_text(found.groups));
   for (const auto& [name, result] : found.results) {
     out["protocols"][name] = to_json(result.record);

@@ -275,6 +275,13 @@ std::string option(const char* name, const std::string& value) {
   return value.empty() ? std::string() : fmt::format(" --{} {}", name, shell_word(value));
 }
 
+// The columns that were given or, where groups were found by a column, that one.
+std::string group_option(const std::vector<std::string>& given, const AuditResult& result) {
+  constexpr std::string_view kColumn = "column ";
+  const bool found = given.empty() && result.groups.joins_rows() && result.groups.from.starts_with(kColumn);
+  return option("group", found ? result.groups.from.substr(kColumn.size()) : fmt::format("{}", fmt::join(given, ",")));
+}
+
 // What takes bias labels.
 std::vector<std::string> commands_with(const std::string& folder, const std::string& labels) {
   return {fmt::format("debias init {} --labels {}", folder, shell_word(labels)),
@@ -288,8 +295,7 @@ std::vector<std::string> commands_after(const AuditFolderOptions& options, const
   if (!bias_file.empty()) return commands_with(folder, bias_file);
   const AuditFinding* found = assignable_shortcut(result);
   if (found == nullptr) return {fmt::format("debias init {}", folder)};
-  const std::string csv =
-      option("labels", options.labels) + option("group", fmt::format("{}", fmt::join(options.group, ","))) + option("mask", options.mask);
+  const std::string csv = option("labels", options.labels) + group_option(options.group, result) + option("mask", options.mask);
   std::vector<std::string> commands = commands_with(folder, "bias.csv");
   commands.insert(commands.begin(),
                   fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->property.name)));
@@ -300,7 +306,7 @@ std::vector<std::string> commands_after(const AuditTableOptions& options, const 
   const AuditFinding* found = assignable_shortcut(result);
   if (found == nullptr || found->property.kind != PropertyKind::kColumn) return {};
   return {fmt::format("debias fix --embeddings {}{}{}{} --bias {} --out fixed", shell_word(options.embeddings), option("csv", options.csv),
-                      option("key", options.key), option("label", options.label),
+                      option("key", options.key), option("label", options.label) + group_option(options.group, result),
                       shell_word(found->property.name.substr(std::string_view("column ").size())))};
 }
 

@@ -145,6 +145,29 @@ std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>>
   return if_plausible(joined.groups("times"), kLeastInRuns);
 }
 
+bool is_group_title(std::string_view title) {
+  constexpr std::array<std::string_view, 34> kWhat = {"patient", "subject", "person",    "participant", "individual", "animal",  "burst",
+                                                      "session", "visit",   "scene",     "sequence",    "video",      "clip",    "series",
+                                                      "study",   "case",    "specimen",  "slide",       "source",     "parent",  "original",
+                                                      "product", "sku",     "household", "track",       "recording",  "speaker", "writer",
+                                                      "author",  "donor",   "plot",      "block",       "well",       "exam"};
+  constexpr std::array<std::string_view, 10> kWhich = {"id", "ids", "no", "nr", "num", "number", "name", "key", "code", "uid"};
+  std::vector<std::string> words(1);
+  bool was_small = false;
+  for (const char c : title) {
+    const bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0, is_big = std::isupper(static_cast<unsigned char>(c)) != 0;
+    if ((!is_letter || (is_big && was_small)) && !words.back().empty()) words.emplace_back();
+    if (is_letter) words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    was_small = is_letter && !is_big;
+  }
+  if (words.back().empty()) words.pop_back();
+  while (words.size() > 1 && std::ranges::find(kWhich, words.back()) != kWhich.end()) words.pop_back();
+  if (words.empty()) return false;
+  std::string_view last = words.back();
+  if (std::ranges::find(kWhat, last) != kWhat.end()) return true;
+  return last.ends_with('s') && std::ranges::find(kWhat, last.substr(0, last.size() - 1)) != kWhat.end();
+}
+
 bool names_groups(std::span<const std::string> values, std::span<const int32_t> labels, int32_t classes) {
   constexpr double kPure = 0.95, kMoreThanChance = 0.3;
   constexpr int64_t kValuesOfClass = 8, kRepeated = 10;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,9 @@ std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>>
 
 // Whether the values name what the rows are of: see above. `labels` are 0 to classes - 1.
 bool names_groups(std::span<const std::string> values, std::span<const int32_t> labels, int32_t classes);
+
+// Whether a title says that its column names what rows are of: "patient", "PatientID", "subject no", "video_name"; not "PatientAge".
+bool is_group_title(std::string_view title);
 
 // Details of an image for a comparison, from 16 x 16 x 3 values; empty where it has none.
 struct LikenessVector {

@@ -13,10 +13,10 @@ namespace {
 std::string group_name(const TableRows& rows, size_t row) {
   std::string name;
   for (const size_t place : rows.groups) {
-    const TableColumn& column = rows.columns[place];
-    if (column.numeric ? std::isnan(column.numbers[row]) : column.values[row] == kUnknown) return "";
+    const std::string value = value_text(rows.columns[place], row);
+    if (value.empty()) return "";
     if (place != rows.groups.front()) name += ',';
-    name += column.numeric ? fmt::format("{}", column.numbers[row]) : column.names[static_cast<size_t>(column.values[row])];
+    name += value;
   }
   return name;
 }

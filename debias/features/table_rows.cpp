@@ -3,7 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
@@ -11,6 +14,7 @@
 #include "debias/core/options.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/row_names.h"
+#include "debias/data/row_groups.h"
 
 namespace debias {
 namespace {
@@ -295,6 +299,41 @@ TableRows read_table_rows(const std::string& path, const TableRowOptions& option
     read_described(table, options, names, rows);
   }
   return rows;
+}
+
+std::string value_text(const TableColumn& column, size_t row) {
+  if (column.numeric) return std::isnan(column.numbers[row]) ? "" : fmt::format("{}", column.numbers[row]);
+  return column.values[row] == kUnknown ? "" : column.names[static_cast<size_t>(column.values[row])];
+}
+
+std::vector<LikelyGroup> likely_groups(const TableRows& table, const std::vector<int64_t>& rows) {
+  constexpr size_t kLeastValues = 8;
+  std::vector<LikelyGroup> likely;
+  std::vector<int32_t> labels;
+  for (const int64_t i : rows) labels.push_back(static_cast<int32_t>(table.labels[static_cast<size_t>(i)]));
+  for (size_t place = 0; place < table.columns.size(); ++place) {
+    if (std::ranges::find(table.biases, place) != table.biases.end()) continue;
+    const TableColumn& column = table.columns[place];
+    std::vector<std::string> values;
+    std::map<std::string, std::set<int32_t>> classes;
+    size_t known = 0;
+    for (const int64_t i : rows) {
+      values.push_back(value_text(column, static_cast<size_t>(i)));
+      if (values.back().empty()) continue;
+      classes[values.back()].insert(labels[values.size() - 1]);
+      ++known;
+    }
+    const bool repeats = classes.size() >= std::max(kLeastValues, 2 * table.classes.size()) && known >= classes.size() + classes.size() / 4;
+    const auto pure = std::ranges::count_if(classes, [](const auto& entry) { return entry.second.size() == 1; });
+    std::string text = fmt::format("column '{}' has {} values in {} rows", column.name, classes.size(), rows.size());
+    if (names_groups(values, labels, static_cast<int32_t>(table.classes.size()))) {
+      text += pure == std::ssize(classes) ? ", each in one class" : fmt::format(", {} of them each in one class", pure);
+    } else if (!repeats || !is_group_title(column.name)) {
+      continue;
+    }
+    likely.push_back({column.name, std::move(text)});
+  }
+  return likely;
 }
 
 TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order) {

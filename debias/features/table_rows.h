@@ -64,6 +64,17 @@ struct TableRows {
 struct NameColumn;
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {}, const NameColumn* known = nullptr);
 
+// The value of a row as text; empty if unknown.
+std::string value_text(const TableColumn& column, size_t row);
+
+// A column that seems to name what rows are of, such as patients, though nothing says so.
+struct LikelyGroup {
+  std::string column;
+  std::string text;  // "column 'patient' has 118 values in 600 rows, each in one class"
+};
+// By the values of `rows` (names_groups), or by the title where values repeat (is_group_title).
+std::vector<LikelyGroup> likely_groups(const TableRows& table, const std::vector<int64_t>& rows);
+
 // Rows order[0], order[1], ... Values of columns keep their numbers.
 TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order);
 

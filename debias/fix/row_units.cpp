@@ -99,25 +99,6 @@ bool are_copies(const Pairs& pairs, const std::vector<int64_t>& labels) {
   return static_cast<double>(std::ranges::max(sizes)) <= kLargestCopies * static_cast<double>(labels.size());
 }
 
-std::string text_of_value(const TableColumn& column, size_t row) {
-  if (column.numeric) return std::isnan(column.numbers[row]) ? "" : fmt::format("{}", column.numbers[row]);
-  const int64_t value = column.values[row];
-  return value == kUnknown ? "" : column.names[static_cast<size_t>(value)];
-}
-
-RowGroups groups_of_columns(const TableRows& rows) {
-  std::vector<std::vector<std::string>> values;
-  std::vector<std::string> names;
-  for (const size_t place : rows.groups) {
-    values.emplace_back();
-    for (size_t i = 0; i < rows.labels.size(); ++i) values.back().push_back(text_of_value(rows.columns[place], i));
-    names.push_back(rows.columns[place].name);
-  }
-  RowGroups groups = groups_of_values({values.begin(), values.end()});
-  groups.from = fmt::format("column {}", fmt::join(names, ","));
-  return groups;
-}
-
 // The class whose training rows are of fewer than kLeastUnits groups.
 std::optional<size_t> class_without_units(const TableRows& rows, const RowGroups& groups, const std::vector<int64_t>& training) {
   std::vector<std::set<int32_t>> of_class(rows.classes.size());
@@ -126,27 +107,6 @@ std::optional<size_t> class_without_units(const TableRows& rows, const RowGroups
   }
   const auto few = std::ranges::find_if(of_class, [](const auto& units) { return std::ssize(units) < kLeastUnits; });
   return few == of_class.end() ? std::nullopt : std::optional(static_cast<size_t>(few - of_class.begin()));
-}
-
-void propose_columns(const TableRows& rows, const std::vector<int64_t>& training, std::vector<std::string>& notes) {
-  std::vector<int32_t> labels;
-  for (const int64_t i : training) labels.push_back(static_cast<int32_t>(rows.labels[static_cast<size_t>(i)]));
-  for (size_t place = 0; place < rows.columns.size(); ++place) {
-    if (std::ranges::find(rows.biases, place) != rows.biases.end()) continue;
-    std::vector<std::string> values;
-    for (const int64_t i : training) values.push_back(text_of_value(rows.columns[place], static_cast<size_t>(i)));
-    if (!names_groups(values, labels, static_cast<int32_t>(rows.classes.size()))) continue;
-    std::map<std::string, std::set<int32_t>> classes;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (!values[i].empty()) classes[values[i]].insert(labels[i]);
-    }
-    const auto pure = std::ranges::count_if(classes, [](const auto& entry) { return entry.second.size() == 1; });
-    const std::string& name = rows.columns[place].name;
-    notes.push_back(fmt::format(
-        "column '{}' has {} values in {} training rows, {} in one class: rows of one value are not independent, and "
-        "the folds divide them; if it names what belongs together, add --group {}",
-        name, classes.size(), training.size(), pure == std::ssize(classes) ? "each" : fmt::format("{} of them each", pure), name));
-  }
 }
 
 void note_shared_units(const FeatureTable& table, const RowGroups& groups, std::vector<std::string>& notes) {
@@ -165,12 +125,16 @@ void note_shared_units(const FeatureTable& table, const RowGroups& groups, std::
     }
     if (shared.empty()) continue;
     std::vector<std::string> value;
-    for (const size_t place : table.rows.groups) value.push_back(text_of_value(table.rows.columns[place], static_cast<size_t>(example)));
+    for (const size_t place : table.rows.groups) value.push_back(value_text(table.rows.columns[place], static_cast<size_t>(example)));
     notes.push_back(
         fmt::format("{} of {} are in both train and {}, the first '{}': accuracies on {} rows are too good; divide whole groups",
                     shared.size() == 1 ? "1 group" : fmt::format("{} groups", shared.size()), groups.from, enum_name(split),
                     fmt::join(value, ", "), enum_name(split)));
   }
+}
+
+std::string name_of(const TableRows& rows, size_t row) {
+  return rows.names.empty() ? fmt::format("row {}", row) : fmt::format("'{}'", rows.names[row]);
 }
 
 }  // namespace
@@ -188,13 +152,53 @@ std::vector<std::pair<size_t, size_t>> copies_among(const FeatureVectors& vector
   return pairs_above(x, kExactCosine);
 }
 
+RowGroups column_groups(const TableRows& rows) {
+  if (rows.groups.empty()) return single_rows(rows.size());
+  std::vector<std::vector<std::string>> values;
+  std::vector<std::string> names;
+  for (const size_t place : rows.groups) {
+    values.emplace_back();
+    for (size_t i = 0; i < rows.labels.size(); ++i) values.back().push_back(value_text(rows.columns[place], i));
+    names.push_back(rows.columns[place].name);
+  }
+  RowGroups groups = groups_of_values({values.begin(), values.end()});
+  groups.from = fmt::format("column {}", fmt::join(names, ","));
+  return groups;
+}
+
+std::vector<std::string> notes_on_shared_copies(const FeatureTable& table, const RowGroups& groups) {
+  std::vector<std::string> notes;
+  const TableRows& rows = table.rows;
+  if (std::ranges::count(rows.splits, TableSplit::kTrain) == std::ssize(rows.splits)) return notes;
+  std::vector<int64_t> all(static_cast<size_t>(table.size()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  std::map<TableSplit, std::map<size_t, size_t>> shared;  // a row of another split, and its copy in train
+  for (auto [a, b] : copies_among(table.vectors, all, rows.labels)) {
+    if (groups.of_row[a] == groups.of_row[b]) continue;
+    if (rows.splits[a] != TableSplit::kTrain) std::swap(a, b);
+    if (rows.splits[a] == TableSplit::kTrain && rows.splits[b] != TableSplit::kTrain) shared[rows.splits[b]].emplace(b, a);
+  }
+  for (const auto& [split, copies] : shared) {
+    const auto& [row, copy] = *copies.begin();
+    notes.push_back(fmt::format(
+        "{} of {} {} rows are copies or near-copies of training rows, the first {} of {}: accuracies on {} rows are too good; keep the "
+        "copies of one source in one split",
+        copies.size(), table.of_split(split).size(), enum_name(split), name_of(rows, row), name_of(rows, copy), enum_name(split)));
+  }
+  return notes;
+}
+
 RowUnits row_units(const FeatureTable& table, const std::vector<int64_t>& training, const std::vector<int64_t>& drawn, bool is_asked) {
   const TableRows& rows = table.rows;
   RowUnits units{single_rows(table.size()), {}};
   if (rows.groups.empty()) {
-    propose_columns(rows, training, units.notes);
+    for (const LikelyGroup& likely : likely_groups(rows, training)) {
+      units.notes.push_back(fmt::format(
+          "{}: rows of one value are not independent, and the folds divide them; if it names what belongs together, add --group {}",
+          likely.text, likely.column));
+    }
   } else {
-    RowGroups groups = groups_of_columns(rows);
+    RowGroups groups = column_groups(rows);
     const auto few = class_without_units(rows, groups, training);
     if (few && is_asked) {
       throw data_error(
@@ -217,14 +221,15 @@ RowUnits row_units(const FeatureTable& table, const std::vector<int64_t>& traini
   std::vector<std::pair<size_t, size_t>> pairs = copies_among(table.vectors, drawn, labels);
   for (auto& [a, b] : pairs) a = static_cast<size_t>(drawn[a]), b = static_cast<size_t>(drawn[b]);
   std::erase_if(pairs, [&](const auto& pair) { return units.groups.of_row[pair.first] == units.groups.of_row[pair.second]; });
+  std::ranges::move(notes_on_shared_copies(table, units.groups), std::back_inserter(units.notes));
   if (pairs.empty()) return units;
   const std::vector<int64_t> sizes = sizes_of(with_joined(single_rows(table.size()), pairs));
   const auto sources = std::ranges::count_if(sizes, [](int64_t size) { return size > 1; });
   const auto copied = std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) - std::ranges::count(sizes, 1);
   const auto [a, b] = pairs.front();
-  const auto name = [&](size_t row) { return rows.names.empty() ? fmt::format("row {}", row) : fmt::format("'{}'", rows.names[row]); };
   units.notes.push_back(fmt::format("{} training rows are copies or near-copies of {}, the first {} and {}: they are kept in one fold",
-                                    copied, sources == 1 ? "one another" : fmt::format("{} sources", sources), name(a), name(b)));
+                                    copied, sources == 1 ? "one another" : fmt::format("{} sources", sources), name_of(rows, a),
+                                    name_of(rows, b)));
   RowGroups joined = with_joined(units.groups, pairs);
   if (!units.groups.joins_rows() && joined.from == "none") joined.from = "near-copies";
   units.groups = std::move(joined);

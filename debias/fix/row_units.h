@@ -18,6 +18,12 @@ namespace debias {
 std::vector<std::pair<size_t, size_t>> copies_among(const FeatureVectors& vectors, const std::vector<int64_t>& places,
                                                     const std::vector<int64_t>& labels);
 
+// By the table's group columns; without any, every row is its own.
+RowGroups column_groups(const TableRows& rows);
+
+// A note for each of valid and test that has copies of training rows which are not of one group with them.
+std::vector<std::string> notes_on_shared_copies(const FeatureTable& table, const RowGroups& groups);
+
 struct RowUnits {
   RowGroups groups;                // over all rows of the table
   std::vector<std::string> notes;  // one line each

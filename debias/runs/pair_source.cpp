@@ -150,19 +150,13 @@ std::optional<RowGroups> groups_of_columns(const TableRows& rows, const std::vec
   return groups;
 }
 
-// "column 'patient' has 118 values, each in one class; ..." for columns whose values look like what belongs together.
 std::vector<std::string> proposed_groups(const TableRows& rows) {
+  if (rows.classes.empty()) return {};
+  std::vector<int64_t> all(rows.labels.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
   std::vector<std::string> notes;
-  const std::vector<int32_t> labels(rows.labels.begin(), rows.labels.end());
-  if (rows.classes.empty()) return notes;
-  for (size_t i = 0; i < rows.columns.size(); ++i) {
-    const TableColumn& column = rows.columns[i];
-    if (column.numeric || std::ranges::find(rows.biases, i) != rows.biases.end()) continue;
-    if (!names_groups(column_texts(column), labels, static_cast<int32_t>(rows.classes.size()))) continue;
-    notes.push_back(
-        fmt::format("column '{}' has {} values, nearly all of them in one class, such as '{}': if they name what belongs together, add "
-                    "--group {}",
-                    column.name, column.names.size(), column.names.front(), column.name));
+  for (const LikelyGroup& likely : likely_groups(rows, all)) {
+    notes.push_back(fmt::format("{}: if it names what belongs together, add --group {}", likely.text, likely.column));
   }
   return notes;
 }

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -15,6 +17,7 @@
 #include "debias/evaluate/row_mates.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/fix/fixed_folder.h"
+#include "debias/fix/row_units.h"
 #include "debias/runs/protocol_evaluation.h"
 #include "debias/runtime/device.h"
 
@@ -118,6 +121,27 @@ EvaluatedGroups groups_of(const EvaluationInput& input) {
   return found;
 }
 
+// A note for each of valid and test with rows whose class no training row has: no classifier can be right about them.
+std::vector<std::string> notes_on_absent_classes(const EvaluationInput& input) {
+  std::vector<std::string> notes;
+  if (input.sentences || input.leaves_one_out || !input.train) return notes;
+  std::set<int64_t> trained = {kUnknown};
+  for (int64_t i = 0; i < input.train->size(); ++i) trained.insert(input.train->label(i));
+  for (const auto& [name, dataset] : evaluated_splits(input)) {
+    int64_t count = 0, first = kUnknown;
+    for (int64_t i = 0; i < dataset->size(); ++i) {
+      if (trained.contains(dataset->label(i))) continue;
+      if (count++ == 0) first = dataset->label(i);
+    }
+    const auto& classes = dataset->info().class_names;
+    if (count == 0) continue;
+    notes.push_back(fmt::format("{} of {} {} of {} are of classes without training {}, such as '{}': no classifier can be right about them",
+                                count, dataset->size(), dataset->what(), name, dataset->what(),
+                                first < std::ssize(classes) ? classes[static_cast<size_t>(first)] : std::to_string(first)));
+  }
+  return notes;
+}
+
 // Evaluations lie in the run folder, and so may labels.
 void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const std::vector<ChosenProtocol>& protocols,
                      const EvaluatedData& data, const std::string& labels) {
@@ -170,7 +194,8 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   run.encoder->to(device);
   if (!input.sentences) input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
-  RunEvaluation evaluation{run.checkpoint, run.epoch, {}, groups_of(input)};
+  RunEvaluation evaluation{run.checkpoint, run.epoch, {}, groups_of(input), notes_on_absent_classes(input)};
+  for (const auto& note : evaluation.notes) log.warn("eval: " + note);
   for (const ChosenProtocol& protocol : protocols) {
     const std::string& name = protocol.entry->name;
     EvaluationResult result = cache.evaluate(protocol);
@@ -213,7 +238,17 @@ EvaluatedTable evaluated(const FeatureTable& table, const EvaluationInput& input
   require_unseen_rows(input, protocols, table);
   for (const auto& remark : table.remarks) log.info(remark);
   EvaluationCache cache(input, progress, options);
-  EvaluatedTable found{table.vectors.path(), table.rows.path, {}, groups_of(input)};
+  EvaluatedTable found{table.vectors.path(), table.rows.path, {}, groups_of(input), notes_on_absent_classes(input)};
+  if (table.rows.groups.empty()) {
+    std::vector<int64_t> all(table.rows.labels.size());
+    std::iota(all.begin(), all.end(), int64_t{0});
+    for (const LikelyGroup& likely : likely_groups(table.rows, all)) {
+      found.notes.push_back(fmt::format("{}: rows of one value are not independent; if it names what belongs together, add --group {}",
+                                        likely.text, likely.column));
+    }
+  }
+  std::ranges::move(notes_on_shared_copies(table, column_groups(table.rows)), std::back_inserter(found.notes));
+  for (const auto& note : found.notes) log.warn("eval: " + note);
   for (const auto& name : protocols) found.results.emplace_back(name, cache.evaluate(name));
   return found;
 }

@@ -52,6 +52,7 @@ struct RunEvaluation {
   int64_t epoch = 0;
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by registered name, in the requested order
   EvaluatedGroups groups = {};
+  std::vector<std::string> notes = {};  // on the data: one line each
 
   NamedMetrics metrics() const;
 };
@@ -66,6 +67,7 @@ struct EvaluatedTable {
   std::string embeddings, csv;
   std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
   EvaluatedGroups groups = {};
+  std::vector<std::string> notes = {};  // on the rows: one line each
 };
 
 // `protocols` are registered names. Usage error: a protocol that fits a classifier, on a table of training rows alone.

@@ -159,7 +159,7 @@ TEST_F(FolderSurveyOf, ProposesAColumnThatNamesWhatImagesAreOf) {
   }
   write(folder_ / "labels.csv", csv);
   const FolderSurvey found = survey(folder_ / "labels.csv");
-  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("column patient has 20 values, each in one class")));
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("column patient has 20 values that repeat")));
   EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("add --group patient")));
   EXPECT_THAT(found.train_check.columns.likely_bias, ElementsAre("weekday"));
 }

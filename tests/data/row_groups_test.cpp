@@ -87,4 +87,13 @@ TEST(RowGroups, NearCopiesAreOneGroupAndPlainPicturesAreNone) {
 }
 
 }  // namespace row_groups_test
+TEST(GroupTitles, AreNamesOfWhatRowsAreOf) {
+  for (const char* title : {"patient", "PatientID", "subject no", "video_name", "Sessions", "burst-id", "SOURCE"}) {
+    EXPECT_TRUE(is_group_title(title)) << title;
+  }
+  for (const char* title : {"", "id", "PatientAge", "patient_sex", "site", "7", "subjective", "source_quality"}) {
+    EXPECT_FALSE(is_group_title(title)) << title;
+  }
+}
+
 }  // namespace debias

@@ -393,7 +393,7 @@ TEST_F(Patients, AColumnThatNamesThemIsProposed) {
   write("patient");
   EXPECT_THAT(fixed(made_.open()).notes,
               testing::Contains(
-                  AllOf(HasSubstr("'patient' has 160 values in 1280 training rows, each in one class"), HasSubstr("add --group patient"))));
+                  AllOf(HasSubstr("'patient' has 160 values in 1280 rows, each in one class"), HasSubstr("add --group patient"))));
 }
 
 TEST_F(Patients, AColumnTitledGroupIsUsed) {

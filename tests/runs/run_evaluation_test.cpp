@@ -206,4 +206,34 @@ TEST(EvaluatedClassifier, HasTheAccuracyThatTrainingHadWithAndWithoutGroups) {
   EXPECT_EQ(found.results[0].second.metrics.at("test.acc1"), without["test.acc1"]);
 }
 
+// 120 vectors of 40 subjects, three rows each, whose class is that of chance; a subject's rows are near-copies of each other.
+TEST(EvaluatedTables, SayWhatMakesTheirNumbersWrong) {
+  const TemporaryFolder folder;
+  Random random({.domain = RngDomain::kTest, .seed = 5});
+  std::vector<float> values;
+  std::string csv = "path,label,Subject_ID,split\n";
+  for (int64_t subject = 0; subject < 40; ++subject) {
+    std::vector<double> own(16);
+    for (double& value : own) value = random.normal();
+    for (int64_t row = 0; row < 3; ++row) {
+      for (const double value : own) values.push_back(static_cast<float>(value + 1e-3 * random.normal()));
+      const bool tested = row == 2 && subject < 30;
+      const char* label = tested && subject == 7 ? "owl" : subject % 2 == 0 ? "cat" : "dog";
+      csv += fmt::format("{}-{}.jpg,{},s{},{}\n", subject, row, label, subject, tested ? "test" : "train");
+    }
+  }
+  write_npy(folder / "z.npy", DType::kFloat32, {120, 16}, values.data());
+  std::ofstream(folder / "c.csv", std::ios::binary) << csv;
+  const auto notes = [&](const TableRowOptions& columns) {
+    const FeatureTableFiles files{.vectors = folder / "z.npy", .csv = folder / "c.csv"};
+    return evaluate_table(files, columns, {"knn"}, {}, Progress::silent(), Log::silent()).notes;
+  };
+
+  EXPECT_THAT(notes({}),
+              testing::ElementsAre(HasSubstr("1 of 30 rows of test are of classes without training rows, such as 'owl'"),
+                                   AllOf(HasSubstr("column 'Subject_ID' has 40 values in 120 rows"), HasSubstr("add --group Subject_ID")),
+                                   HasSubstr("30 of 30 test rows are copies or near-copies of training rows, the first '0-2.jpg' of '0-")));
+  EXPECT_THAT(notes({.groups = std::vector<std::string>{"Subject_ID"}}), testing::ElementsAre(HasSubstr("'owl'")));
+}
+
 }  // namespace debias::run_evaluation_test

@@ -293,7 +293,8 @@ void report_values(const std::string& csv, const LabelColumn& column, const Valu
 }
 
 // Whether the values name what the images are of, such as patients, though no option says so.
-bool may_be_group(const LabelFile& labels, const std::vector<std::string>& values, const std::vector<int64_t>& classes, size_t count) {
+bool may_be_group(const LabelFile& labels, const std::string& title, const std::vector<std::string>& values,
+                  const std::vector<int64_t>& classes, size_t count) {
   if (labels.group.kind != ColumnKind::kAbsent || count < 2) return false;
   std::vector<std::string> known;
   std::vector<int32_t> of_known;
@@ -302,16 +303,19 @@ bool may_be_group(const LabelFile& labels, const std::vector<std::string>& value
     known.push_back(values[i]);
     of_known.push_back(static_cast<int32_t>(classes[i]));
   }
-  return !known.empty() && names_groups(known, of_known, static_cast<int32_t>(count));
+  if (known.empty() || names_groups(known, of_known, static_cast<int32_t>(count))) return !known.empty();
+  std::erase(known, "");
+  const size_t distinct = std::set<std::string>(known.begin(), known.end()).size();
+  return is_group_title(title) && distinct >= std::max<size_t>(8, 2 * count) && known.size() >= distinct + distinct / 4;
 }
 
 std::string note_on_group(const std::string& csv, const std::string& title, const std::vector<std::string>& values) {
   std::set<std::string> distinct(values.begin(), values.end());
   distinct.erase("");
-  return without_control_characters(fmt::format(
-      "{0}: column {1} has {2} values, each in one class, as names of patients or bursts have; to keep their images together, add "
-      "--group {1}, or write labels: {{file: {0}, group: {1}}} in a recipe",
-      csv, title, distinct.size()));
+  return without_control_characters(
+      fmt::format("{0}: column {1} has {2} values that repeat, as names of patients or bursts do; to keep their images together, add "
+                  "--group {1}, or write labels: {{file: {0}, group: {1}}} in a recipe",
+                  csv, title, distinct.size()));
 }
 
 // Reports the use of every column, for programs and, if some were not read, as remarks.
@@ -331,7 +335,7 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
     use.ignored.push_back(column.title);
     std::vector<std::string> values;
     for (const int64_t row : rows) values.push_back(column.values[static_cast<size_t>(row)]);
-    if (may_be_group(labels, values, classes, info.class_names.size())) {
+    if (may_be_group(labels, column.title, values, classes, info.class_names.size())) {
       use.remarks.push_back(note_on_group(places.csv, column.title, values));
       info.remarks.push_back(use.remarks.back());
       continue;
