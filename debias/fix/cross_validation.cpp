@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "debias/evaluate/head_preconditioner.h"
+#include "debias/evaluate/descent.h"
 
 namespace debias {
 namespace {

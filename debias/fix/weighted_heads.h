@@ -25,7 +25,7 @@ namespace debias {
 struct HeadProblem {
   at::Tensor weights;                            // float32 [n], >= 0; 0 leaves the row out
   double l2 = 1e-3;                              // > 0
-  at::Tensor preconditioner;                     // double [D, D] (head_preconditioner.h); shared by problems
+  at::Tensor preconditioner;                     // double [D, D] (descent.h); shared by problems
   std::shared_ptr<const AffineErasure> erasure;  // of standardised rows; null: none
 };
 

@@ -13,7 +13,6 @@
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/value_name.h"
 #include "debias/evaluate/protocols/chosen_images.h"
-#include "debias/evaluate/protocols/view_pairs.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/features/csv_beside.h"
 #include "debias/image/image_decode.h"

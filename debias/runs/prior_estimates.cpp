@@ -11,7 +11,6 @@
 #include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/evaluate/protocols/chosen_images.h"
-#include "debias/evaluate/protocols/view_pairs.h"
 #include "debias/evaluate/row_mates.h"
 #include "debias/features/csv_beside.h"
 #include "debias/features/table_dataset.h"

@@ -15,8 +15,8 @@
 #include "debias/data/dataset.h"
 #include "debias/data/shown_names.h"
 #include "debias/data/value_name.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
 
 namespace debias {

@@ -7,7 +7,7 @@
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
-#include "debias/evaluate/head_preconditioner.h"
+#include "debias/evaluate/descent.h"
 #include "debias/fix/fit_rows.h"
 #include "debias/fix/leace.h"
 #include "debias/fix/table_digest.h"

@@ -19,7 +19,7 @@
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/chosen.h"
-#include "debias/evaluate/chosen.h"
+#include "debias/evaluate/protocol.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/chosen.h"
 #include "debias/optim/value_schedule.h"
