@@ -13,7 +13,6 @@
 #include "debias/core/paths.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/fix/fixed_folder.h"
-#include "debias/fix/fixed_predictions.h"
 #include "debias/fix/fixed_text.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/run_embedding.h"

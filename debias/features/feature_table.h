@@ -14,6 +14,13 @@
 
 namespace debias {
 
+// Finds the CSV of a feature table next to its vectors, if none is named.
+
+inline constexpr const char* kNamesEnding = ".names.csv";
+
+// F.names.csv or F.csv for F.npy, the first that exists; empty if neither does.
+std::string csv_beside(const std::string& vectors);
+
 struct FeatureTableFiles {
   std::string vectors = "";
   std::string csv = "";  // empty: the CSV beside the vectors
@@ -34,5 +41,15 @@ struct FeatureTable {
 // CSV, or if the classes of the two files have the same names and are not the same (unless `options` name the column of labels). Throws a
 // usage error if no CSV is named or found next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
+
+// What a feature table holds, in two digests, so that a later reader notices a change.
+
+struct TableDigest {
+  std::string vectors;  // of every byte of their file
+  std::string rows;     // of name, label, split and bias labels of each row, in the order of the vectors; other columns do not count
+};
+
+// SHA-256, lower case. The file is hashed in blocks on all cores: its digest is one of the blocks' digests.
+TableDigest table_digest(const FeatureTable& table);
 
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "debias/data/value_name.h"
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/table_input.h"
-#include "debias/features/csv_beside.h"
+#include "debias/features/feature_table.h"
 #include "debias/image/image_decode.h"
 #include "debias/runs/evaluated_data.h"
 #include "debias/runs/prior_estimates.h"

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "debias/evaluate/descent.h"
-#include "debias/fix/head_pass.h"
 #include "debias/fix/weighted_heads.h"
 #include "debias/runtime/each_alone.h"
 #include "tests/support/finite_differences.h"
