@@ -11,8 +11,8 @@
 #include "debias/data/name_table.h"
 #include "debias/data/sample_kind.h"
 #include "debias/encoders/encoder.h"
-#include "debias/train/methods/classifier.h"
-#include "debias/train/state/data_record.h"
+#include "debias/train/methods/model.h"
+#include "debias/train/state/training_state.h"
 
 namespace debias {
 

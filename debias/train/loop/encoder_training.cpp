@@ -2,10 +2,10 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/human_units.h"
-#include "debias/train/loop/epoch_line.h"
-#include "debias/train/loop/frozen_features.h"
+#include "debias/train/loop/run_parts.h"
+#include "debias/train/loop/train_log.h"
 #include "debias/train/recipe/linked_samples.h"
-#include "debias/train/state/resume_check.h"
+#include "debias/train/state/resume.h"
 
 namespace debias {
 namespace {

@@ -25,7 +25,7 @@
 #include "debias/train/methods/optimizers.h"
 #include "debias/train/methods/rank_shares.h"
 #include "debias/train/methods/sampling.h"
-#include "debias/train/methods/term_set.h"
+#include "debias/train/methods/term.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {

@@ -1,8 +1,10 @@
-#include "debias/train/methods/rivals/dfa.h"
+#include "debias/train/methods/rivals/relative_difficulty.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
+#include <limits>
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
@@ -10,9 +12,126 @@
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch_source.h"
 #include "debias/train/methods/rivals/classification.h"
-#include "debias/train/methods/rivals/sample_visits.h"
+#include "debias/train/named_tensor.h"
 
 namespace debias {
+
+at::Tensor mean_of_sample(const at::Tensor& indices, const at::Tensor& values) {
+  const at::Tensor same = indices.unsqueeze(1).eq(indices.unsqueeze(0)).to(values.scalar_type());
+  return same.mv(values) / same.sum(1);
+}
+
+RunningLosses::RunningLosses(std::string name, const SampleTable& dataset, double momentum, at::Device device)
+    : name_(std::move(name)),
+      momentum_(momentum),
+      classes_(static_cast<int64_t>(dataset.info().class_names.size())),
+      labels_(at::empty({dataset.size()}, at::kLong)),
+      losses_(at::full({dataset.size()}, -1.0, at::TensorOptions().dtype(at::kFloat).device(device))) {
+  for (int64_t i = 0; i < dataset.size(); ++i) labels_.data_ptr<int64_t>()[i] = dataset.label(i);
+  labels_ = labels_.to(device);
+}
+
+at::Tensor RunningLosses::relative(const at::Tensor& indices, const at::Tensor& losses) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor visit = mean_of_sample(indices, losses.detach().to(at::kFloat)), before = losses_.index_select(0, indices);
+  const at::Tensor after = at::where(before.lt(0), visit, momentum_ * before + (1 - momentum_) * visit);
+  next_ = losses_.index_copy(0, indices, after);
+  const at::Tensor largest = at::zeros({classes_}, next_.options()).scatter_reduce(0, labels_, next_, "amax");
+  return after / largest.index_select(0, labels_.index_select(0, indices)).clamp_min(std::numeric_limits<float>::min());
+}
+
+void RunningLosses::commit() {
+  if (next_.defined()) losses_ = std::exchange(next_, at::Tensor());
+}
+
+void RunningLosses::load(const SafetensorsFile& file) { losses_ = named_tensor(file, name_, losses_); }
+
+at::Tensor relative_difficulty(const at::Tensor& biased, const at::Tensor& debiased) { return biased / (biased + debiased + 1e-8); }
+
+DifficultyWeights::DifficultyWeights(const std::string& method, const SampleTable& dataset, double momentum, at::Device device)
+    : biased_(method + ".biased_losses", dataset, momentum, device), debiased_(method + ".debiased_losses", dataset, momentum, device) {}
+
+at::Tensor DifficultyWeights::weights(const at::Tensor& indices, const at::Tensor& biased, const at::Tensor& debiased) {
+  return relative_difficulty(biased_.relative(indices, biased), debiased_.relative(indices, debiased));
+}
+
+void DifficultyWeights::commit() {
+  biased_.commit();
+  debiased_.commit();
+}
+
+void DifficultyWeights::load(const SafetensorsFile& file) {
+  biased_.load(file);
+  debiased_.load(file);
+}
+
+Metric relative_difficulty_metric() {
+  return {kRelativeDifficulty, "mean relative-difficulty weight", Unit::kNumber, Better::kNeither, Standing::kTraining};
+}
+
+namespace {
+
+constexpr const char* kLff = "lff";
+
+class Lff final : public ClassificationMethod {
+ public:
+  Lff(const SampleTable& dataset, const LffOptions& options, MethodParts parts)
+      : ClassificationMethod(kLff, std::move(parts)),
+        options_(options),
+        difficulty_(kLff, dataset, options.momentum, this->parts().forward.device) {}
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override { return difficulty_.state(); }
+  void load(const SafetensorsFile& file) override { difficulty_.load(file); }
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t) override {
+    const SideClassifier& network = side_classifier(kBiasNetwork);
+    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const at::Tensor bias_logits = network.logits(network.features(batch.images(), parts().forward));
+    const at::Tensor labels = labels_of(batch), indices = on_device(batch.indices);
+    const at::Tensor biased = cross_entropy_by_sample(bias_logits, labels);
+    at::Tensor weights;
+    Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
+      const at::Tensor losses = cross_entropy_by_sample(logits, labels);
+      weights = difficulty_.weights(indices, biased, losses);
+      return mean_by_sample(losses, weights);
+    });
+    add_bias_network(evaluated, generalized_cross_entropy_by_sample(bias_logits, labels, options_.q).mean(), bias_logits, labels);
+    evaluated.metrics.push_back(mean_metric(kRelativeDifficulty, weights));
+    backward(evaluated, output, {"bias_logits", bias_logits});
+    return evaluated;
+  }
+
+  void after_update(const Batch&) override { difficulty_.commit(); }
+
+ private:
+  LffOptions options_;
+  DifficultyWeights difficulty_;
+};
+
+}  // namespace
+
+MethodEntry lff_entry() {
+  MethodEntry entry;
+  entry.name = kLff;
+  entry.finds_bias_itself = true;
+  entry.summary = "weights samples by how hard a biased network finds them; no bias labels (Nam et al. 2020)";
+  take_options<LffOptions>(entry);
+  take_bias_encoder(entry);
+  entry.metrics = bias_network_metrics();
+  entry.metrics.push_back(relative_difficulty_metric());
+  entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
+    require_classification(recipe, dataset, kLff);
+    require_bias_encoder(recipe, kLff);
+  };
+  entry.networks = encoder_and_head;
+  entry.side_networks = bias_network_alone;
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Lff>(dataset, recipe.method.as<LffOptions>(), std::move(parts));
+  };
+  return entry;
+}
+
 namespace {
 
 constexpr const char* kDfa = "dfa";

@@ -1,4 +1,4 @@
-// Checks a resumed run against the start that its checkpoint records.
+// The start of a resumed run: its checks against the checkpoint, also where only rank 0 sees the folder.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "debias/core/progress.h"
+#include "debias/ranks/ranks.h"
 #include "debias/train/state/checkpoint.h"
-#include "debias/train/state/data_record.h"
+#include "debias/train/state/training_state.h"
 
 namespace debias {
+
+// Checks a resumed run against the start that its checkpoint records.
 
 // Data errors: a training state beyond `epochs`, as only an altered file has.
 void require_possible(const OpenCheckpoint& checkpoint, int64_t epochs);
@@ -35,5 +38,17 @@ struct ResumeCheck {
 // logged.
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,
                          Log& log);
+
+// Start of a resumed run if only rank 0 sees the run's folder.
+
+// The checkpoint that rank 0 has at `path`, on every other rank: its bytes cross, into memory. To be called by all of them.
+void give_checkpoint(const std::string& path, const Ranks& ranks);
+OpenCheckpoint take_checkpoint(const Ranks& ranks);
+
+// Rejects ranks that would not train the same: of another version, recipe (except for keys that change nothing) or training images.
+void require_same_training(const Config& recipe, const DataRecord& data, const Ranks& ranks);
+
+// Checks that all ranks have the same parameters; a failure names the rank. `when`: "at the start".
+void require_same_weights(const NamedTensors& weights, const std::string& when, const Ranks& ranks);
 
 }  // namespace debias
