@@ -16,7 +16,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"  // IWYU pragma: export
 
 namespace debias {

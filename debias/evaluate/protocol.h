@@ -26,7 +26,7 @@
 #include "debias/evaluate/features.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/metric.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 

@@ -9,7 +9,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/evaluate/embedding_file.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 

@@ -27,7 +27,7 @@
 
 #include "debias/core/options.h"
 #include "debias/evaluate/protocol.h"
-#include "debias/optim/chosen.h"
+#include "debias/optim/optimizer.h"
 
 namespace debias {
 

@@ -14,7 +14,7 @@
 #include "debias/loader/ahead_batches.h"
 #include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 #include "debias/train/methods/image_batches.h"
 #include "debias/train/methods/sampling.h"
 #include "debias/train/recipe/recipe.h"

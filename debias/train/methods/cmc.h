@@ -13,14 +13,25 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "debias/core/options.h"
 #include "debias/core/safetensors.h"
+#include "debias/encoders/encoder.h"
 #include "debias/losses/bank_draws.h"
 #include "debias/train/methods/method.h"
 
 namespace debias {
+
+// Two networks of one shape, one for the first channels of an image and one for the others, as one encoder and one head: what contrastive
+// multiview coding trains and evaluates (both representations, one after the other).
+
+// Features are those of `first` (of the first `channels` channels), then those of `second`. Names are "first." and "second.".
+std::shared_ptr<Encoder> channel_halves(std::shared_ptr<Encoder> first, std::shared_ptr<Encoder> second, int64_t channels);
+
+// Each head on the features of its encoder, of which the first has `features`.
+std::shared_ptr<Head> head_halves(std::shared_ptr<Head> first, std::shared_ptr<Head> second, int64_t features);
 
 // A memory bank (Wu et al. 2018; contrastive multiview coding): for each sample of the data the feature it had when it was last seen.
 //

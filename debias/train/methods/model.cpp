@@ -6,7 +6,7 @@
 
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/state.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/methods/method.h"
 
