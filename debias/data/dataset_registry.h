@@ -12,7 +12,7 @@
 #include "debias/core/options.h"
 #include "debias/data/chosen.h"  // IWYU pragma: export
 #include "debias/data/dataset.h"
-#include "debias/data/sample_kind.h"  // IWYU pragma: export
+#include "debias/data/sample_table.h"  // IWYU pragma: export
 
 namespace debias {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/data/value_name.h"
+#include "debias/data/name_table.h"
 
 namespace debias {
 

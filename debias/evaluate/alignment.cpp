@@ -8,7 +8,7 @@
 #include "debias/core/nearest_name.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/group_counts.h"
-#include "debias/data/value_name.h"
+#include "debias/data/name_table.h"
 
 namespace debias {
 

@@ -11,8 +11,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "debias/data/name_table.h"
 #include "debias/data/sample_table.h"
-#include "debias/data/value_name.h"
 
 namespace debias {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "debias/core/dtype.h"
 #include "debias/core/error.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/state.h"
 #include "debias/loader/loader.h"

@@ -14,7 +14,7 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
-#include "debias/data/on_error.h"
+#include "debias/data/decode.h"
 #include "debias/encoders/encoder.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"  // IWYU pragma: export

@@ -19,7 +19,6 @@
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
 #include "debias/data/decode.h"
-#include "debias/data/on_error.h"
 #include "debias/image/view_frame.h"
 
 namespace debias {

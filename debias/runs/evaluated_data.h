@@ -14,7 +14,7 @@
 #include "debias/core/progress.h"
 #include "debias/data/name_table.h"
 #include "debias/data/readers/added_biases.h"
-#include "debias/data/sample_kind.h"
+#include "debias/data/sample_table.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/results/evaluation_record.h"

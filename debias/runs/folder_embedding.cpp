@@ -19,7 +19,7 @@
 #include "debias/data/dataset_registry.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/folder_layout.h"
-#include "debias/data/value_name.h"
+#include "debias/data/name_table.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/features.h"
 #include "debias/runs/frozen_encoder.h"

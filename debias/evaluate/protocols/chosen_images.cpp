@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "debias/core/philox.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"
 #include "debias/loader/loader.h"

@@ -6,7 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/data/value_name.h"
+#include "debias/data/name_table.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/row_mates.h"
 

@@ -8,7 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"

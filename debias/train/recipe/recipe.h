@@ -19,7 +19,6 @@
 #include "debias/data/decode.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
-#include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/losses/objective.h"
