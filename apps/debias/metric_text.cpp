@@ -4,7 +4,7 @@
 
 #include "apps/debias/agent_runs.h"
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/train/loop/training_metrics.h"
+#include "debias/train/loop/train_log.h"
 
 namespace debias {
 

@@ -22,8 +22,8 @@
 
 #include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
-#include "debias/data/chosen.h"
 #include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 

@@ -18,6 +18,7 @@
 namespace debias {
 
 // An encoder and a head as a recipe chooses them: their options are read and checked, and what is left is to make them.
+
 class Encoder;
 class Head;
 struct EncoderEntry;

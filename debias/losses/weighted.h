@@ -11,7 +11,6 @@
 #include "debias/losses/debiased.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/rank_weights.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
 
@@ -26,7 +25,7 @@ namespace debias {
 // (fallback: N g = R). detach_weights treats w as a constant for the gradient; otherwise gradients flow through it too.
 //
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
-// negatives and loss 0. Scores (scores.h): neighbours in a text with clamp positive, because the floor e^{-1/t} assumes unit rows.
+// negatives and loss 0. Scores (objective.h): neighbours in a text with clamp positive, because the floor e^{-1/t} assumes unit rows.
 // Diagnostics: min_estimate is the smallest g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is
 // the mean over anchors of sum(w)^2 / sum(w^2): N at beta = 0, near 1 where one negative outweighs all others.
 // Precision: in single precision log R has an error of about 1e-7 beta / t.
@@ -76,7 +75,7 @@ inline ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOp
 // through e^{beta s} (the weights by rank have none). It has no effect in form authors.
 //
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
-// negatives and loss 0. Scores (scores.h): neighbours in a text.
+// negatives and loss 0. Scores (objective.h): neighbours in a text.
 // Diagnostics: effective_sample_size is the mean over anchors of sum(omega)^2 / sum(omega^2).
 // Errors: usage error for V < 2 and options out of range (beta of form authors included); data error for shapes, dtypes and sample keys.
 //

@@ -21,6 +21,7 @@
 namespace debias {
 
 // The optimizer and the schedule of a recipe: their options are read and checked, and they can be made from them.
+
 struct MomentumOptions;
 class Optimizer;
 class Schedule;

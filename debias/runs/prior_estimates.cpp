@@ -13,7 +13,6 @@
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/row_mates.h"
 #include "debias/features/feature_table.h"
-#include "debias/features/table_dataset.h"
 #include "debias/runs/evaluated_data.h"
 #include "debias/runtime/device.h"
 #include "debias/train/methods/method.h"

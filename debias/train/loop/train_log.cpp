@@ -9,6 +9,9 @@
 
 #include "debias/core/human_units.h"
 #include "debias/core/printable.h"
+#include "debias/results/run_files.h"
+#include "debias/train/methods/diagnostics.h"
+#include "debias/train/methods/method.h"
 
 namespace debias {
 
@@ -77,6 +80,18 @@ std::string whole_epoch_line(const EpochSummary& summary) {
   std::string line = fmt::format("epoch {}/{}", summary.epoch, summary.epochs);
   for (const auto& metric : summary.metrics) line += ", " + metric_in_line(metric);
   return line + left_in_line(summary);
+}
+
+std::vector<Metric> training_metrics() {
+  std::vector<Metric> all = {{"train_loss", "training loss", Unit::kNumber, Better::kLowerOfOneObjective, Standing::kTraining}};
+  const auto add = [&all](const std::vector<Metric>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(speed_metrics());
+  add({{"grad_norm", "gradient norm", Unit::kNumber, Better::kNeither, Standing::kTraining},
+       {"learning_rate", "learning rate", Unit::kNumber, Better::kNeither, Standing::kTraining},
+       {"substituted", "substituted images", Unit::kNumber, Better::kNeither, Standing::kTraining}});
+  add(diagnostics_metrics());
+  for (const auto& method : method_registry()) add(method.metrics);
+  return all;
 }
 
 }  // namespace debias

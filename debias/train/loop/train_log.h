@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "debias/core/progress.h"
+#include "debias/results/metric.h"
 
 namespace debias {
 
@@ -43,5 +44,10 @@ std::string whole_epoch_line(const EpochSummary& summary);
 // Four decimals from 0.001 to 1000 and for 0, whole numbers from 1000 on as such, else four significant digits: "0.7012", "10000",
 // "1234.5", "-3.017e+22".
 std::string epoch_number(double value);
+
+// Metrics that training writes into metrics.jsonl and times.jsonl, described for everyone who shows them.
+
+// Metrics of the loop, of the objective's terms and the classifier, and of the registered methods, in the order of tables.
+std::vector<Metric> training_metrics();
 
 }  // namespace debias

@@ -17,10 +17,10 @@
 #include "debias/encoders/state.h"
 #include "debias/loader/batch_source.h"
 #include "debias/losses/comparison.h"
-#include "debias/losses/scores.h"
+#include "debias/losses/objective.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/train/methods/keyed_terms.h"
+#include "debias/train/methods/method.h"
 
 namespace debias {
 namespace {

@@ -17,7 +17,7 @@
 #include "debias/losses/comparison.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/train/methods/keyed_terms.h"
+#include "debias/train/methods/method.h"
 #include "debias/train/named_tensor.h"
 
 namespace debias {

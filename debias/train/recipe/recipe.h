@@ -15,7 +15,7 @@
 #include "debias/augment/chosen.h"
 #include "debias/core/config.h"
 #include "debias/core/options.h"
-#include "debias/data/chosen.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/decode.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
@@ -31,6 +31,7 @@
 namespace debias {
 
 // A recipe's choices from the training registries, with their options: read and checked once, then immutable.
+
 class Sampler;
 class SampleTable;
 struct MethodEntry;
