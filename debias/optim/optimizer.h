@@ -1,6 +1,6 @@
 // Optimizers by name: `optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.05, no_decay: [norm, bias], clip_norm: 1}`.
 //
-// An entry is in one file (sgd.cpp, adam.cpp): its options, the rule that updates parameters, and what the rule remembers
+// An entry is in one file (sgd.cpp, fused_rules.cpp): its options, the rule that updates parameters, and what the rule remembers
 // of each of them, which goes into checkpoints. The options of every entry are in optimizer_entry.h.
 #pragma once
 

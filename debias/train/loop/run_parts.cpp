@@ -11,7 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/folded_convolution.h"
-#include "debias/loader/ahead_batches.h"
+#include "debias/loader/batch_source.h"
 #include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
 #include "debias/runtime/device.h"
