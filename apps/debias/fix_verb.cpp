@@ -4,10 +4,8 @@
 #include <chrono>
 #include <filesystem>
 
-#include "apps/debias/described_options.h"
-#include "apps/debias/fail_if.h"
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
