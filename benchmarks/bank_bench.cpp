@@ -12,7 +12,7 @@
 #include <string>
 
 #include "debias/losses/bank_draws.h"
-#include "debias/train/methods/memory_bank.h"
+#include "debias/train/methods/cmc.h"
 
 namespace debias {
 namespace {

@@ -12,7 +12,7 @@ Protocol, fixed before the runs:
   has equal variance in all directions (--decay 0), which is the easiest case for a solver without a preconditioner, or variance 1 / k^decay
   in the k-th of D random directions: features of networks are more like --decay 1.
   Work. Both sides fit the plain head, which `debias fix` reports as `before`, and the corrected one. Penalties C are 0.1, 0.01, ..., 1e-5,
-  each scored in five folds of at most 20,000 rows in all, drawn by the rule of debias/fix/folds.h (all of rare groups, an equal number of
+  each scored in five folds of at most 20,000 rows in all, drawn by the rule of debias/fix/cross_validation.h (all of rare groups, an equal number of
   the others, with weights in return). C is the one with the best worst-group accuracy; ties go to the better mean over groups, then to the
   smaller C. The final heads are fitted to all training rows. The draws of the two sides differ.
     balanced        LogisticRegression in which all groups of class and bias label weigh equally
@@ -106,7 +106,7 @@ class Table:
 
 
 def drawn_folds(groups, seed):
-    """(rows, fold of each, importance of each) by the rule of debias/fix/folds.h."""
+    """(rows, fold of each, importance of each) by the rule of debias/fix/cross_validation.h."""
     import numpy as np
     draw = np.random.default_rng(seed)
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "debias/fix/fix.h"
-#include "debias/fix/fixed_predictions.h"
+#include "debias/fix/fixed_folder.h"
 #include "tests/fix/gaussian_table.h"
 
 namespace debias {

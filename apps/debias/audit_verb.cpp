@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/debias/fail_if.h"
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/audit/audit_page.h"

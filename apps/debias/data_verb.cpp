@@ -16,7 +16,6 @@
 #include "debias/data/builders/data_make.h"
 #include "debias/data/builders/planted_folder.h"
 #include "debias/data/data_check.h"
-#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/survey_text.h"

@@ -4,13 +4,11 @@
 #include <optional>
 #include <set>
 
+#include "apps/debias/arguments.h"
 #include "apps/debias/brief_help.h"
 #include "apps/debias/eval_words.h"
-#include "apps/debias/fail_if.h"
-#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_verbs.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"

@@ -4,16 +4,13 @@
 #include <chrono>
 #include <filesystem>
 
-#include "apps/debias/described_options.h"
-#include "apps/debias/fail_if.h"
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/fix/fixed_folder.h"
-#include "debias/fix/fixed_predictions.h"
 #include "debias/fix/fixed_text.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/run_embedding.h"

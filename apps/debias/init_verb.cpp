@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"

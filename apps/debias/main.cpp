@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "apps/debias/brief_help.h"
+#include "apps/debias/command_list.h"
 #include "apps/debias/early_version.h"
-#include "apps/debias/usage_mistake.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/paths.h"
 #include "debias/process/complaint.h"

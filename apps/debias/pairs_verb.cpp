@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"

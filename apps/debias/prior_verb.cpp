@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/debias/arguments.h"
 #include "apps/debias/results.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"

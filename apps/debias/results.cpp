@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
 
+#include "apps/debias/agent_runs.h"
+#include "debias/core/human_units.h"
 #include "debias/core/printable.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/train/loop/train_log.h"
 
 namespace debias {
 namespace {
@@ -85,6 +87,48 @@ void print_text(std::string_view lines, const TextStyle& style, Tone verdict) {
     rest.remove_prefix(end + 1);
   }
   fmt::print("{}", coloured);
+}
+
+std::shared_ptr<const MetricTitles> metric_titles() {
+  static const auto titles = [] {
+    std::vector<Metric> all = protocol_metrics();
+    const auto add = [&all](const std::vector<Metric>& more) { all.insert(all.end(), more.begin(), more.end()); };
+    add(training_metrics());
+    add(listed_agents().metrics);
+    return std::make_shared<const MetricTitles>(all);
+  }();
+  return titles;
+}
+
+std::string metric_text(const std::string& name, double value) {
+  return metric_titles()->unit(name) == Unit::kShare ? fmt::format("{:6.2f} %", 100 * value) : fmt::format("{:8.5g}", value);
+}
+
+namespace {
+
+nlohmann::ordered_json outcome_json(const TrainingOutcome& outcome, const nlohmann::ordered_json& more) {
+  nlohmann::ordered_json out = {
+      {"folder", outcome.folder}, {"epochs", outcome.epochs}, {"already_finished", outcome.already_finished}, {"seconds", outcome.seconds}};
+  out.update(more);
+  for (const auto& [name, value] : outcome.metrics) out["metrics"][name] = value;
+  out["notes"] = outcome.notes;
+  return out;
+}
+
+}  // namespace
+
+void print_outcome(const TrainingOutcome& outcome, bool json, const nlohmann::ordered_json& more) {
+  if (json) return print_json(outcome_json(outcome, more));
+  const std::string folder = without_control_characters(outcome.folder);
+  if (outcome.already_finished) {
+    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, outcome.epochs);
+    return;
+  }
+  fmt::print("{}: {} epochs in {}\n", folder, outcome.epochs, duration_text(outcome.seconds));
+  for (const auto& [name, value] : outcome.metrics) {
+    fmt::print("  {:<24} {}\n", without_control_characters(name), metric_text(name, value));
+  }
+  for (const auto& note : outcome.notes) print_lines(fmt::format("note: {}\n", without_control_characters(note)));
 }
 
 }  // namespace debias

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
+#include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "debias/core/text_style.h"
+#include "debias/report/metric_title.h"
 
 namespace debias {
 
@@ -26,5 +31,26 @@ enum class Tone { kNeutral, kGood, kBad };
 // As print_lines. Where the style has colours, the first line is bold and of its tone, and the marks "note:", "warning:" and "next:" at
 // the beginnings of lines and bars are coloured: the text itself holds no colours.
 void print_text(std::string_view lines, const TextStyle& style, Tone verdict);
+
+// Metrics as the command shows them.
+
+// Of all that describe their metrics: protocols, training and its methods, agents.
+std::shared_ptr<const MetricTitles> metric_titles();
+
+// A metric's value in a table of the terminal: shares in percent, other numbers as they are, right-aligned.
+std::string metric_text(const std::string& name, double value);
+
+// The final output of a finished training, of an encoder or an agent.
+struct TrainingOutcome {
+  std::string folder;
+  int64_t epochs = 0;
+  bool already_finished = false;  // a resumed run that had nothing left to do
+  double seconds = 0;
+  std::vector<std::pair<std::string, double>> metrics;  // of the last epoch
+  std::vector<std::string> notes = {};
+};
+
+// On standard output; with `json` as one object, which has `more` as well.
+void print_outcome(const TrainingOutcome& outcome, bool json, const nlohmann::ordered_json& more);
 
 }  // namespace debias

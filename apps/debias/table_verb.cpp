@@ -3,7 +3,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/config.h"

@@ -9,7 +9,6 @@
 #include "apps/debias/agent_runs.h"
 #include "apps/debias/results.h"
 #include "apps/debias/seed_runs.h"
-#include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"

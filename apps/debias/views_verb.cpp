@@ -14,7 +14,6 @@
 #include "debias/core/paths.h"
 #include "debias/core/recipe_file.h"
 #include "debias/core/registry.h"
-#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/image_encode.h"

@@ -1,12 +1,16 @@
 // Registry entries of the view steps, the options that code gives them, and the base class of steps with an options table.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "debias/augment/step_options.h"
 #include "debias/augment/view_pipeline.h"
+#include "debias/core/philox.h"
+#include "debias/image/image.h"
 
 namespace debias {
 
@@ -130,5 +134,22 @@ ViewStepEntry step_entry(std::string name, std::vector<std::string> aliases, std
   };
   return {std::move(name), std::move(aliases), std::move(summary), option_specs<Options>(), std::move(make)};
 }
+
+// The box of torchvision's RandomResizedCrop.
+
+// Up to ten tries of area H W U(scale) and log-uniform aspect w/h in `ratio`, sides rounded half to even; then the largest centred box
+// whose aspect is in `ratio`. Source: torchvision.transforms.RandomResizedCrop.get_params.
+Box random_resized_box(int image_height, int image_width, const Interval& scale, const Interval& ratio, Random& random);
+
+// The draws of torchvision's ColorJitter.
+enum class ColorAdjustment { kBrightness, kContrast, kSaturation, kHue };
+
+struct JitterDraw {
+  std::array<ColorAdjustment, 4> order;  // uniformly random
+  double brightness = 1, contrast = 1, saturation = 1, hue = 0;
+};
+
+// Factors uniform in [max(0, 1 - x), 1 + x] for a number x, hue in [-x, x] turns; in [low, high] for a pair.
+JitterDraw draw_jitter(const Spread& brightness, const Spread& contrast, const Spread& saturation, const Spread& hue, Random& random);
 
 }  // namespace debias

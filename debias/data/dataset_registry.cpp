@@ -14,9 +14,9 @@
 #include "debias/data/readers/mnist.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/data/readers/stl10.h"
+#include "debias/text/sentence_store.h"
 
 namespace debias {
-
 namespace {
 
 template <class Options>
@@ -118,6 +118,48 @@ std::unique_ptr<const Dataset> ChosenData::make_images() const {
   if (entry->samples != SampleKind::kImages)
     throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry->name);
   return std::unique_ptr<const Dataset>(make().release()->images());
+}
+
+namespace {
+
+struct NamedFolder {
+  std::string path;
+  bool is_corpus = false;
+
+  bool operator==(const NamedFolder&) const = default;
+};
+
+bool is_corpus(const Config& section) {
+  const Config* name = section.find("name");
+  const DatasetEntry* entry = name != nullptr && name->is_scalar() ? find_dataset(name->text()) : nullptr;
+  return entry != nullptr && entry->samples == SampleKind::kSentences;
+}
+
+// Each once.
+std::vector<NamedFolder> folders_named_in(const std::vector<Config>& sections) {
+  std::vector<NamedFolder> folders;
+  for (const auto& section : sections) {
+    for (const char* key : {"root", "frost", "scenes"}) {
+      const Config* root = section.find(key);
+      if (root == nullptr || !root->is_scalar() || root->text().empty()) continue;
+      const NamedFolder folder = {root->text(), is_corpus(section)};
+      if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
+}  // namespace
+
+std::vector<std::string> roots_of(const Config& section) { return roots_of(std::vector<Config>{section}); }
+
+std::vector<std::string> roots_of(const std::vector<Config>& sections) {
+  std::vector<std::string> roots;
+  for (const auto& folder : folders_named_in(sections)) {
+    const std::vector<std::string> all = folder.is_corpus ? text_folders(folder.path) : std::vector{folder.path};
+    roots.insert(roots.end(), all.begin(), all.end());
+  }
+  return roots;
 }
 
 }  // namespace debias

@@ -14,16 +14,16 @@
 // Take it of a data set as its reader gives it, before map_to_table.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "debias/core/enum_names.h"
 #include "debias/core/progress.h"
-#include "debias/data/chosen.h"
 #include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 
@@ -60,5 +60,26 @@ bool read_listing(DataFingerprint& fingerprint, const std::string& path);
 // first, then images ("cat/7.png is missing", "... is new", "cat/7.png: label cat then, dog now", "... 1024 bytes then, 998 now", "...
 // other bytes"), then the CSV. Free of control characters.
 std::vector<std::string> differences(const DataFingerprint& then, const DataFingerprint& now, size_t limit = 3);
+
+// The listing behind a fingerprint (fingerprint.h): one record an image, in the order of the data set.
+//
+// A record is "ID LABEL BIAS BYTES TIME HASH SOURCE", ended by a zero byte, since a path may hold anything else. BYTES and TIME (of
+// modification, ns) are -1 for an image without a file of its own; HASH is 16 hexadecimal digits of a SHA-256, `-` where none was taken,
+// `unreadable` where the image could not be read.
+struct ImageRecord {
+  int64_t id = 0, label = 0, bias = 0, bytes = -1, time = -1;
+  std::string_view hash = "-", source;
+};
+
+inline bool hashed(const ImageRecord& record) { return record.hash != "-"; }
+
+void append_record(std::string& listing, const ImageRecord& record);
+
+// Views into `listing`, which must be whole records.
+std::vector<ImageRecord> records_of(std::string_view listing);
+
+// gzip's format. unpacked: empty where the bytes are damaged or hold more than `limit`.
+std::string packed(std::string_view listing);
+std::string unpacked(std::string_view bytes, size_t limit);
 
 }  // namespace debias

@@ -5,7 +5,6 @@
 
 #include "debias/core/error.h"
 #include "debias/data/fingerprint.h"
-#include "debias/data/image_records.h"
 
 namespace debias {
 namespace {

@@ -7,7 +7,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/data_stream.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 
 namespace debias {
 namespace {

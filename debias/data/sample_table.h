@@ -11,6 +11,9 @@
 
 namespace debias {
 
+// Kind of a sample.
+enum class SampleKind { kImages, kSentences };
+
 class Dataset;
 class Sentences;
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/data/chosen.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 

@@ -4,15 +4,13 @@
 #include <utility>
 
 #include "debias/core/option_mistakes.h"
-#include "debias/encoders/alexnet.h"
 #include "debias/encoders/backbone_options.h"
-#include "debias/encoders/bagnet.h"
+#include "debias/encoders/convnets.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/heads.h"
 #include "debias/encoders/mobile_network.h"
 #include "debias/encoders/resnet.h"
 #include "debias/encoders/sentence_encoders.h"
-#include "debias/encoders/simple_convnet.h"
 #include "debias/encoders/state.h"
 #include "debias/encoders/torchscript.h"
 #include "debias/encoders/vision_transformer.h"

@@ -3,9 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "debias/core/error.h"
+#include "debias/data/name_table.h"
 
 namespace debias {
 
@@ -110,6 +113,50 @@ void require_labels(const Dataset& evaluated, int64_t classes, const std::string
     }
   }
   if (!labelled) throw data_error("{}: {} has no labels to be evaluated by", who, split_text(evaluated));
+}
+
+ClassTable class_table(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions, int64_t classes,
+                       const std::vector<std::string>& names) {
+  const auto C = static_cast<size_t>(classes);
+  std::vector<int64_t> right(C);
+  ClassTable table;
+  table.count.resize(C);
+  table.predicted.resize(C);
+  if (classes <= kLargestConfusion) table.confusion.assign(C, std::vector<int64_t>(C));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == kUnknown) continue;
+    const auto label = static_cast<size_t>(labels[i]), predicted = static_cast<size_t>(predictions[i]);
+    ++table.count[label];
+    ++table.predicted[predicted];
+    right[label] += label == predicted;
+    if (!table.confusion.empty()) ++table.confusion[label][predicted];
+  }
+  for (size_t c = 0; c < C; ++c) {
+    table.classes.push_back(value_name(names, static_cast<int64_t>(c)));
+    table.accuracy.push_back(table.count[c] == 0 ? kNotKnown : static_cast<double>(right[c]) / static_cast<double>(table.count[c]));
+  }
+  return table;
+}
+
+std::string prediction_marks(const Dataset& dataset, const std::vector<int64_t>& predictions, const AlignmentMap& alignment) {
+  const auto letters = [&](int64_t i) -> std::pair<char, char> {  // of a right and a wrong prediction
+    switch (alignment.side(dataset.label(i), dataset.bias(i))) {
+      case Side::kAligned:
+        return {'A', 'a'};
+      case Side::kConflicting:
+        return {'C', 'c'};
+      case Side::kNeither:
+        break;
+    }
+    return {'R', 'r'};
+  };
+  std::string marks;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t label = dataset.label(i);
+    const auto [right, wrong] = letters(i);
+    marks += label == kUnknown ? '.' : predictions[static_cast<size_t>(i)] == label ? right : wrong;
+  }
+  return marks;
 }
 
 }  // namespace debias

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "debias/data/dataset.h"
-#include "debias/evaluate/alignment_map.h"
+#include "debias/evaluate/alignment.h"
 #include "debias/results/metric.h"
+#include "debias/results/predictions.h"
 
 namespace debias {
 
@@ -47,5 +48,19 @@ std::string class_text(const Dataset& dataset, int64_t label);
 int64_t count_classes(const Dataset& train, const std::string& who);
 // Data errors: no labels; a label that is not one of `classes`.
 void require_labels(const Dataset& evaluated, int64_t classes, const std::string& who);
+
+// Which class was taken for which: the table that every classifying protocol leaves in its record.
+
+constexpr int64_t kLargestConfusion = 200;  // classes; of more, the confusion is left out: it grows with their square
+
+// Over the samples with a label, whatever their bias label. Labels (kUnknown or below `classes`) and predictions are of one length; `names`
+// may be empty.
+ClassTable class_table(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions, int64_t classes,
+                       const std::vector<std::string>& names);
+
+// The marks of a protocol's predictions (debias/results/predictions.h).
+
+// One letter for each image; `predictions` as many. Without an alignment all are of neither side.
+std::string prediction_marks(const Dataset& dataset, const std::vector<int64_t>& predictions, const AlignmentMap& alignment = {});
 
 }  // namespace debias

@@ -8,9 +8,23 @@
 #include "debias/core/nearest_name.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/group_counts.h"
-#include "debias/data/value_name.h"
+#include "debias/data/name_table.h"
 
 namespace debias {
+
+AlignmentMap AlignmentMap::by_label(int64_t classes) {
+  std::vector<std::vector<int64_t>> biases;
+  for (int64_t c = 0; c < classes; ++c) biases.push_back({c});
+  return AlignmentMap(std::move(biases));
+}
+
+Side AlignmentMap::side(int64_t label, int64_t bias) const {
+  if (label == kUnknown || bias == kUnknown || label >= std::ssize(biases_)) return Side::kNeither;
+  const std::vector<int64_t>& own = biases_[static_cast<size_t>(label)];
+  if (own.empty()) return Side::kNeither;
+  return std::find(own.begin(), own.end(), bias) != own.end() ? Side::kAligned : Side::kConflicting;
+}
+
 namespace {
 
 constexpr size_t kNamedClasses = 5;  // of a note

@@ -8,18 +8,38 @@
 //   auto       label for the four data sets named above, majority for any other
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
-
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/data/dataset.h"
-#include "debias/evaluate/alignment_map.h"
 #include "debias/results/evaluation_record.h"
 
 namespace debias {
+
+// Which bias labels are aligned with which class. A sample is bias-aligned if its bias label is aligned with its class, else
+// bias-conflicting.
+
+enum class Side { kAligned, kConflicting, kNeither };
+
+class AlignmentMap {
+ public:
+  AlignmentMap() = default;  // no correspondence: every sample is on neither side
+  // By class number its bias labels. Samples of a class without any are on neither side, and so are those of unknown label or bias.
+  explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class) : biases_(std::move(biases_of_class)) {}
+  static AlignmentMap by_label(int64_t classes);  // class c is aligned with bias label c
+
+  bool empty() const { return biases_.empty(); }
+  Side side(int64_t label, int64_t bias) const;
+  const std::vector<std::vector<int64_t>>& biases_of_class() const { return biases_; }
+
+ private:
+  std::vector<std::vector<int64_t>> biases_;
+};
 
 enum class AlignedRule { kAuto, kMajority, kLabel, kNone };
 constexpr auto enum_words(AlignedRule) { return named("auto", "majority", "label", "none"); }

@@ -9,8 +9,8 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
+#include "debias/evaluate/features.h"
 #include "debias/evaluate/row_mates.h"
-#include "debias/evaluate/unit_rows.h"
 
 namespace debias {
 namespace {

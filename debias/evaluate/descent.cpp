@@ -1,9 +1,12 @@
 #include "debias/evaluate/descent.h"
 
-#include <algorithm>
+#include <ATen/ATen.h>
+
 #include <cmath>
 #include <numeric>
 #include <utility>
+
+#include "debias/runtime/each_alone.h"
 
 namespace debias {
 namespace {
@@ -86,6 +89,15 @@ double Descent::scaled_square(const std::vector<double>& vector) const {
   double sum = 0;
   for (size_t i = 0; i < vector.size(); ++i) sum += scales_[i] * vector[i] * vector[i];
   return sum;
+}
+
+at::Tensor head_preconditioner(const at::Tensor& covariance, double l2) {
+  const OneThread alone;
+  const at::NoGradGuard no_grad;
+  at::Tensor bound = covariance / 2;
+  bound.diagonal().add_(l2 + 1e-9);
+  const at::Tensor factor = at::linalg_cholesky(bound);
+  return at::linalg_solve_triangular(factor, at::eye(covariance.size(0), at::kDouble), /*upper=*/false).contiguous();
 }
 
 }  // namespace debias

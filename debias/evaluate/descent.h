@@ -8,6 +8,9 @@
 // Ten pairs, Armijo's condition, steps cut by parabolas. `scales` is the first approximation of the inverse Hessian's diagonal.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -48,5 +51,14 @@ class Descent {
   int halvings_ = 0;
   bool begun_ = false;
 };
+
+// The preconditioner of multinomial logistic regression: coordinates in which its Hessian is at most about 1, for L-BFGS (descent.h).
+
+// M of W = V M: the inverse of the lower Cholesky factor of 1/2 covariance + l2, double [D, D]. The softmax's own part of the Hessian is at
+// most 1/2 (Boehning 1992, https://doi.org/10.1007/BF00048682). One thread computes it.
+at::Tensor head_preconditioner(const at::Tensor& covariance, double l2);
+
+// The number of rows whose covariance suffices for it; with all of more rows, it would take longer than it saves.
+constexpr int64_t preconditioner_rows(int64_t dimensions) { return std::max<int64_t>(5000, 4 * dimensions); }
 
 }  // namespace debias

@@ -7,11 +7,13 @@
 // (CsvCells).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debias/data/dataset.h"
 #include "debias/evaluate/features.h"
+#include "debias/evaluate/protocol.h"
 
 namespace debias {
 
@@ -30,5 +32,22 @@ std::string csv_field(const std::string& field, CsvCells cells);
 
 // The name of the group of image `index`, for a column `group`; empty where nothing says it.
 std::string group_field(const Dataset& dataset, int64_t index, CsvCells cells);
+
+// The names behind the numbers of embedded samples.
+
+// F.names.csv for F, F.npy and F.csv (embedding_file.h).
+std::string name_path(const std::string& out);
+
+// A CSV `filenames,labels,class,bias,bias_name`, and `group` where the set says groups, a line for each row of the features in their order; unknown numbers are -1, their names
+// empty. Atomically. Returns its path, or nothing where the data set has no names, and then nothing is written.
+std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset,
+                                       CsvCells cells = CsvCells::kGuarded);
+
+// A protocol's predictions as a table that other tools read.
+
+// CSV, header `split,filenames,labels,biases,predictions`, one line for each image of each evaluated split in its own order; -1 is unknown.
+// Filenames as in embedding_file.h. Replaced atomically. Nothing is written, and false returned, when the result has no predictions.
+bool write_predictions(const std::string& path, const EvaluationResult& result, const EvaluationInput& input,
+                       CsvCells cells = CsvCells::kGuarded);
 
 }  // namespace debias

@@ -2,19 +2,39 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <deque>
-#include <utility>
 
 #include "debias/core/dtype.h"
 #include "debias/core/error.h"
+#include "debias/data/dataset.h"
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/state.h"
-#include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/precision.h"
 
 namespace debias {
+
+at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who) {
+  if (rows.size(0) != static_cast<int64_t>(labels.size())) {
+    throw data_error("{}: {} rows and {} labels; give one label per row", who, rows.size(0), labels.size());
+  }
+  return unit_rows(rows, who);
+}
+
+EncoderGuard::EncoderGuard(Encoder& encoder) : encoder_(encoder), training_(encoder.is_training()) {
+  for (const auto& module : encoder.modules(/*include_self=*/false)) modes_.emplace_back(module, module->is_training());
+  for (const auto& buffer : encoder.buffers()) buffers_.emplace_back(buffer, buffer.detach().clone());
+}
+
+EncoderGuard::~EncoderGuard() {
+  const at::NoGradGuard no_grad;
+  for (auto& [buffer, copy] : buffers_) buffer.copy_(copy);
+  encoder_.train(training_);  // recursive, hence before the submodules' own
+  // modules() lists parents before children, so the last word on each module is its own.
+  for (auto& [module, training] : modes_) module->train(training);
+}
+
 namespace {
 
 c10::Device device_of(const Encoder& encoder) {
@@ -153,6 +173,27 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   while (!under_way.empty()) fetch();
   progress.end();
   return rows.take();
+}
+
+void try_images(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views, const ExtractOptions& options) {
+  constexpr int64_t kTried = 32, kEncoded = 2;
+  const int64_t N = dataset->size(), count = std::min(N, kTried);
+  if (N == 0) throw data_error("data set '{}' ({}) has no images", dataset->info().name, dataset->info().split);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < count; ++i) places.push_back(count == 1 ? 0 : i * (N - 1) / (count - 1));
+  const std::string split = dataset->info().split;
+  Loader loader(std::make_shared<Subset>(std::move(dataset), std::move(places), split), eval_views,
+                std::make_shared<SequentialSampler>(count),
+                LoaderOptions{.batch_size = kTried,
+                              .workers = 0,
+                              .on_error = options.on_error,
+                              .cache_megabytes = 0,
+                              .order = ViewTarget::Order::kChannelsLast});
+  loader.start(0);
+  const Batch* batch = loader.next();
+  const EncoderGuard guard(encoder);
+  encoder.eval();
+  pooled_features(encoder, batch->images().select(0, 0).narrow(0, 0, std::min(count, kEncoded)), options.precision);
 }
 
 }  // namespace debias

@@ -8,17 +8,42 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
-#include "debias/data/on_error.h"
+#include "debias/data/decode.h"
 #include "debias/encoders/encoder.h"
-#include "debias/evaluate/unit_rows.h"  // IWYU pragma: export
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/unit_rows.h"  // IWYU pragma: export
 
 namespace debias {
+
+// Rows divided by their norms, one label each.
+
+// As in unit_rows.h; a data error if rows and labels differ in number.
+at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
+
+// An encoder that was lent for evaluation is handed back as it was.
+//
+// Constructed before a protocol switches the encoder's mode; destroyed, also by an exception, it puts back each submodule's mode and every
+// buffer (BatchNorm's running averages, which change in train mode). Parameters are not saved: no protocol steps them.
+
+class EncoderGuard {
+ public:
+  explicit EncoderGuard(Encoder& encoder);
+  ~EncoderGuard();
+  EncoderGuard(const EncoderGuard&) = delete;
+  EncoderGuard& operator=(const EncoderGuard&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> modes_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;  // the buffer, its copy
+  Encoder& encoder_;
+  bool training_;
+};
 
 struct Features {
   at::Tensor values;             // float32 [N, D], the encoder's pooled output, not normalised, on the CPU
@@ -55,5 +80,11 @@ at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision
 
 // A numeric error naming the first of the rows that is not finite: `who`, and the sample's place and source in `dataset`.
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who);
+
+// A look at a data set before it is evaluated for the first time.
+
+// Passes up to 32 of the images, spread evenly over the set, through the views, and two of them through the encoder: what would fail at
+// the first batches of extract_features fails here, and is cheap.
+void try_images(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views, const ExtractOptions& options);
 
 }  // namespace debias

@@ -1,6 +1,7 @@
 // Evaluation protocols: functions from a frozen encoder, data and options to metrics.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,18 +18,47 @@
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
-#include "debias/data/on_error.h"
-#include "debias/data/sample_kind.h"
+#include "debias/data/decode.h"
+#include "debias/data/sample_table.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/alignment.h"
-#include "debias/evaluate/chosen.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/metric.h"
-#include "debias/runtime/precision.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
+
+// Protocols as a recipe or a command chooses them: their options are read and checked, and what is left is to run them.
+
+struct ProtocolEntry;
+
+struct ChosenProtocol {
+  const ProtocolEntry* entry = nullptr;
+  std::string name = {};           // as written: the registered one, or an alias
+  Config section = Config::map();  // the options that are given; reads as the same
+  std::any options = {};           // all of them, of the entry's own type
+
+  template <class Options>
+  const Options& as() const {
+    return std::any_cast<const Options&>(options);
+  }
+  ChosenProtocol over(const ChosenProtocol& base) const;  // its options laid over those of `base`
+};
+// Usage errors of the options. `name`: as written; empty for the registered one.
+ChosenProtocol read_protocol(const ProtocolEntry& entry, const Config& section, const std::string& name = "");
+
+struct ChosenProtocols {
+  std::vector<ChosenProtocol> written = {};  // in this order; of several of one protocol the last counts
+
+  ChosenProtocol of(const std::string& name) const;  // registered, or an alias; with its defaults unless it is written
+  Config section() const;                            // options by name, as written; reads as the same
+};
+
+// Of a recipe's `evaluate:`: `requested` are the names of `protocols`, `sections` the options by name. Usage errors: an unknown name or
+// option, and a protocol that does not read such samples.
+ChosenProtocols read_protocols(SampleKind samples, const std::vector<std::string>& requested, const Config& sections);
 
 class Sentences;
 
@@ -127,12 +157,12 @@ EvaluationRecord describe(const std::string& protocol, const EvaluationInput& in
                           const Config& resolved_options, int64_t classes);
 
 // Adds to the record of a protocol that classifies: the source of the predictions (knn, linear, mean_classifier) and, per split, the
-// confusion matrix (confusion.h).
+// confusion matrix (accuracy.h).
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has evaluated, aligned_acc and conflicting_acc are those of
 // `groups` or, where these are undefined, absent, in any order of the protocols. If the run has a classifier, kNN leaves them out of
-// its metrics (knn_protocol.h), with or without `groups`.
+// its metrics (knn.h), with or without `groups`.
 void append_metrics(const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

@@ -10,14 +10,13 @@
 #include "debias/evaluate/protocols/clusterings.h"
 #include "debias/evaluate/protocols/geometry.h"
 #include "debias/evaluate/protocols/groups.h"
-#include "debias/evaluate/protocols/knn_protocol.h"
+#include "debias/evaluate/protocols/knn.h"
 #include "debias/evaluate/protocols/linear_probe.h"
 #include "debias/evaluate/protocols/low_shot.h"
 #include "debias/evaluate/protocols/macro_auc.h"
 #include "debias/evaluate/protocols/mean_classifier.h"
-#include "debias/evaluate/protocols/neighbour_protocol.h"
 #include "debias/evaluate/protocols/retrieval.h"
-#include "debias/evaluate/protocols/task_protocol.h"
+#include "debias/evaluate/protocols/sentence_protocols.h"
 #include "debias/evaluate/protocols/tsne.h"
 
 namespace debias {

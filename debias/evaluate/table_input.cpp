@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "debias/core/error.h"
-#include "debias/features/table_dataset.h"
+#include "debias/features/feature_table.h"
 
 namespace debias {
 

@@ -1,19 +1,34 @@
 #include "debias/features/feature_table.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/core/paths.h"
+#include "debias/core/sha256.h"
+#include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/row_names.h"
-#include "debias/features/csv_beside.h"
 
 namespace debias {
+
+std::string csv_beside(const std::string& vectors) {
+  const std::string stem = std::filesystem::path(vectors).replace_extension().string();
+  for (const char* ending : {kNamesEnding, ".csv"}) {
+    if (std::filesystem::is_regular_file(stem + ending)) return stem + ending;
+  }
+  return "";
+}
+
 namespace {
 
 constexpr size_t kShownNames = 5;
@@ -170,6 +185,125 @@ FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOp
   require_usable(vectors);
   note_repeated_vectors(vectors, rows, remarks);
   return {std::move(vectors), std::move(rows), std::move(remarks)};
+}
+
+namespace {
+
+constexpr int64_t kHashedBlock = int64_t{8} << 20;  // bytes
+
+std::string file_blocks_digest(const std::string& path) {
+  const InputFile file(path);
+  const auto size = static_cast<int64_t>(file.size());
+  std::vector<std::string> blocks(static_cast<size_t>((size + kHashedBlock - 1) / kHashedBlock));
+  const auto hash = [&](int64_t first, int64_t last) {
+    std::vector<char> bytes(static_cast<size_t>(last - first));
+    file.read(static_cast<uint64_t>(first), bytes.data(), bytes.size());
+    Sha256 digest;
+    digest.update(bytes.data(), bytes.size());
+    blocks[static_cast<size_t>(first / kHashedBlock)] = digest.hex();
+  };
+  for_each_block(size, kHashedBlock, hash, [](int64_t) {});
+  Sha256 all;
+  for (const std::string& block : blocks) all.update(block.data(), block.size());
+  return all.hex();
+}
+
+std::string text_of(const TableColumn& column, size_t row) {
+  if (column.numeric) return fmt::format("{}", column.numbers[row]);
+  const int64_t value = column.values[row];
+  return value == kUnknown ? "" : column.names[static_cast<size_t>(value)];
+}
+
+std::string rows_digest(const TableRows& rows) {
+  Sha256 digest;
+  const auto add = [&digest](const std::string& text) { digest.update(text.c_str(), text.size() + 1); };
+  for (const size_t place : rows.biases) add(rows.columns[place].name);
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    add(rows.names.empty() ? "" : rows.names[i]);
+    add(rows.classes[static_cast<size_t>(rows.labels[i])]);
+    add(std::string(enum_name(rows.splits[i])));
+    for (const size_t place : rows.biases) add(text_of(rows.columns[place], i));
+  }
+  return digest.hex();
+}
+
+}  // namespace
+
+TableDigest table_digest(const FeatureTable& table) { return {file_blocks_digest(table.vectors.path()), rows_digest(table.rows)}; }
+
+namespace {
+
+// "p7", or "p7,burst 2" of several columns; empty where one is unknown.
+std::string group_name(const TableRows& rows, size_t row) {
+  std::string name;
+  for (const size_t place : rows.groups) {
+    const std::string value = value_text(rows.columns[place], row);
+    if (value.empty()) return "";
+    if (place != rows.groups.front()) name += ',';
+    name += value;
+  }
+  return name;
+}
+
+std::string groups_from(const TableRows& rows) {
+  std::string titles;
+  for (const size_t place : rows.groups) titles += (titles.empty() ? "column " : ",") + rows.columns[place].name;
+  return titles;
+}
+
+class TableDataset : public Dataset {
+ public:
+  TableDataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places, const std::string& split)
+      : places_(std::move(places)) {
+    info_.name = "features";
+    info_.split = split;
+    info_.class_names = rows.classes;
+    if (bias != nullptr) info_.bias_names = bias->names;
+    if (!rows.groups.empty()) info_.groups_from = groups_from(rows);
+    std::map<std::string, int64_t> numbers;
+    for (const int64_t place : places_) {
+      const auto i = static_cast<size_t>(place);
+      labels_.push_back(rows.labels[i]);
+      biases_.push_back(bias == nullptr ? kUnknown : bias->values[i]);
+      groups_.push_back(kUnknown);
+      if (const std::string group = rows.groups.empty() ? "" : group_name(rows, i); !group.empty()) {
+        const auto [number, is_new] = numbers.try_emplace(group, std::ssize(numbers));
+        if (is_new) info_.group_names.push_back(group);
+        groups_.back() = number->second;
+      }
+      names_.push_back(rows.names.empty() ? fmt::format("row {}", place) : rows.names[i]);
+    }
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::string what() const override { return "rows"; }
+  int64_t size() const override { return std::ssize(places_); }
+  Sample get(int64_t index) const override { throw data_error("{}: a feature table has no images", source(index)); }
+  int64_t id(int64_t index) const override { return at(places_, index); }
+  int64_t label(int64_t index) const override { return at(labels_, index); }
+  int64_t bias(int64_t index) const override { return at(biases_, index); }
+  int64_t group(int64_t index) const override { return at(groups_, index); }
+  std::string source(int64_t index) const override {
+    require_index(*this, index);
+    return names_[static_cast<size_t>(index)];
+  }
+
+ private:
+  int64_t at(const std::vector<int64_t>& values, int64_t index) const {
+    require_index(*this, index);
+    return values[static_cast<size_t>(index)];
+  }
+
+  DatasetInfo info_;
+  std::vector<int64_t> places_, labels_, biases_, groups_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
+                                             const std::string& split) {
+  return std::make_shared<TableDataset>(rows, bias, std::move(places), split);
 }
 
 }  // namespace debias

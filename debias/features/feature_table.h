@@ -6,13 +6,24 @@
 // need not be named.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "debias/data/dataset.h"
+#include "debias/features/bias_groups.h"
 #include "debias/features/feature_vectors.h"
 #include "debias/features/table_rows.h"
 
 namespace debias {
+
+// Finds the CSV of a feature table next to its vectors, if none is named.
+
+inline constexpr const char* kNamesEnding = ".names.csv";
+
+// F.names.csv or F.csv for F.npy, the first that exists; empty if neither does.
+std::string csv_beside(const std::string& vectors);
 
 struct FeatureTableFiles {
   std::string vectors = "";
@@ -34,5 +45,22 @@ struct FeatureTable {
 // CSV, or if the classes of the two files have the same names and are not the same (unless `options` name the column of labels). Throws a
 // usage error if no CSV is named or found next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
+
+// What a feature table holds, in two digests, so that a later reader notices a change.
+
+struct TableDigest {
+  std::string vectors;  // of every byte of their file
+  std::string rows;     // of name, label, split and bias labels of each row, in the order of the vectors; other columns do not count
+};
+
+// SHA-256, lower case. The file is hashed in blocks on all cores: its digest is one of the blocks' digests.
+TableDigest table_digest(const FeatureTable& table);
+
+// Rows of a feature table as a data set: labels, bias labels and names, without images.
+
+// The rows `places`, in that order, with the groups that the table's columns name; ids are row indices of the table. A null `bias` means no bias labels. get() throws a data error,
+// because there are no images.
+std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
+                                             const std::string& split);
 
 }  // namespace debias

@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
-#include "debias/evaluate/head_preconditioner.h"
+#include "debias/evaluate/descent.h"
 #include "debias/losses/fairkl.h"
 #include "debias/losses/over_classes.h"
 #include "debias/runtime/each_alone.h"

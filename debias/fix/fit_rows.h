@@ -8,7 +8,6 @@
 
 #include "debias/features/bias_groups.h"
 #include "debias/features/table_rows.h"
-#include "debias/fix/class_moments.h"
 #include "debias/fix/standard_rows.h"
 
 namespace debias {
@@ -17,7 +16,7 @@ struct FitRows {
   StandardRows x;
   std::vector<int64_t> labels, groups;  // [n]; a group is kUnknown if one of its bias labels is
   at::Tensor targets;                   // int64 [n]: the labels
-  at::Tensor z;                         // double [n, K] (bias_columns.h)
+  at::Tensor z;                         // double [n, K]
   at::Tensor plain;                     // double [n]: 1, or the row's importance
   // double [n], with the mean of plain; 0 without a group. Classes weigh equally, and so do the bias labels of a class that have rows: a class
   // with fewer of them is not rarer for it. With several bias columns this holds for each column by itself: plain weights are scaled to it

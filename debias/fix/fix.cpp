@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/fix/erasure.h"
 #include "debias/fix/fairkl_head.h"
-#include "debias/fix/leace.h"
 
 namespace debias {
 namespace {

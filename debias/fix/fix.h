@@ -20,7 +20,6 @@
 #include "debias/features/bias_groups.h"
 #include "debias/features/feature_table.h"
 #include "debias/fix/cross_validation.h"
-#include "debias/fix/fix_method.h"
 #include "debias/fix/row_units.h"
 #include "debias/fix/vector_range.h"
 

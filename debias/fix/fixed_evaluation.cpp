@@ -10,7 +10,7 @@
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/table_input.h"
-#include "debias/features/table_dataset.h"
+#include "debias/features/feature_table.h"
 #include "debias/results/statistics.h"
 
 namespace debias {

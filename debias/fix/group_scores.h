@@ -6,6 +6,13 @@
 
 namespace debias {
 
+// The number of successes in independent trials of unequal probabilities (the Poisson binomial distribution).
+
+// P(X <= successes) for the sum X of Bernoulli variables with these probabilities, each in [0, 1]. The distribution is convolved trial by
+// trial from terms that are all positive, so the relative error is about 1e-15 times the number of trials, also far in the tail. Tails
+// below 1e-300 are 0. Takes trials * successes additions.
+double poisson_binomial_tail(const std::vector<double>& probabilities, int64_t successes);
+
 constexpr int64_t kLeastGroup = 10;  // rows; smaller groups are scored together
 
 struct GroupScores {
@@ -33,7 +40,7 @@ class GroupScorer {
 
   // The p-value of a one-sided test that predictions are right less often on conflicting rows than on the other rows of the same classes.
   // It is the probability that at most as many conflicting rows are right, if rows are independent and each is right with the accuracy of
-  // its class on the others, (right + 1) / (rows + 2): the exact tail (poisson_binomial.h). It is 1 without conflicting rows. With units,
+  // its class on the others, (right + 1) / (rows + 2): the exact tail. It is 1 without conflicting rows. With units,
   // it is that of as many fewer rows as their variance is larger than that of independent rows (design effect: Kish 1965).
   double shortfall_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
 

@@ -219,4 +219,11 @@ Image resized(const Image& image, int height, int width) {
   return resized_crop(image, {0, 0, image.height, image.width}, height, width);
 }
 
+Image thumbnail(const Image& image, int longest) {
+  const int side = std::max(image.height, image.width);
+  if (side <= longest) return image;
+  const auto shrunk = [&](int length) { return std::max(1, static_cast<int>(std::lround(static_cast<double>(length) * longest / side))); };
+  return resized(image, shrunk(image.height), shrunk(image.width));
+}
+
 }  // namespace debias

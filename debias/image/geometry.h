@@ -34,4 +34,9 @@ Image resized_crop(const Image& image, const Box& box, int height, int width);
 void resize(ViewFrame& frame, int height, int width);
 Image resized(const Image& image, int height, int width);
 
+// Small copies of images, to be shown in a report.
+
+// The pixels as they are, or shrunk (geometry.h) so that the longer side has `longest` pixels.
+Image thumbnail(const Image& image, int longest = 64);
+
 }  // namespace debias

@@ -8,15 +8,90 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "debias/augment/view_pipeline.h"
+#include "debias/augment/view_target.h"
+#include "debias/core/philox.h"
 #include "debias/data/dataset.h"
 #include "debias/data/decode.h"
-#include "debias/data/on_error.h"
 #include "debias/image/view_frame.h"
 
 namespace debias {
+
+// Options of a loader of images.
+
+// Images that are views of one sample: the second view of an image may be made of another of its group.
+class LinkedImages {
+ public:
+  // [images]: the group of each, or kUnknown of an image of none.
+  explicit LinkedImages(std::vector<int64_t> groups);
+  // An image of the group of `index`, each equally likely, itself included; itself where it has no group.
+  int64_t draw(int64_t index, Random& random) const;
+
+ private:
+  std::vector<int64_t> groups_;
+  std::unordered_map<int64_t, std::vector<int64_t>> members_;
+};
+
+struct LoaderOptions {
+  int64_t batch_size = 256;
+  int64_t views = 1;
+  bool drop_last = false;
+  int64_t workers = 1;   // 0: in the calling thread
+  int64_t prefetch = 2;  // batches ready ahead of the consumer
+  uint64_t seed = 1;
+  double noise = 0.0;                              // share of second views made from an image of another class
+  std::shared_ptr<const LinkedImages> links = {};  // second views are made of an image of the same group
+  OnError on_error = OnError::kStop;
+  Decode decode = Decode::kExact;
+  int64_t cache_megabytes = 1024;  // data sets whose decoded pixels fit stay in memory
+  int64_t rank = 0;                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
+  int64_t ranks = 1;
+  // Memory format of views, so that a network of this format copies nothing: their shape is [V, B, C, H, W] all the same.
+  ViewTarget::Order order = ViewTarget::Order::kChannelsFirst;
+  ViewTarget::Type type = ViewTarget::Type::kFloat32;
+
+  void check() const;  // a usage error where a value is out of range
+};
+
+// Uniform draws of an image of another class, for false-positive views.
+
+// For an image with a label: every image with a different label or none is equally likely. For an image without: every other image.
+class OtherClassDraw {
+ public:
+  // A usage error when some image has no image of another class.
+  explicit OtherClassDraw(const Dataset& dataset);
+  int64_t draw(int64_t index, Random& random) const;
+
+ private:
+  std::pair<int64_t, int64_t> excluded(int64_t index) const;  // positions in order_ that are not eligible
+
+  std::vector<int64_t> labels_;
+  std::vector<int64_t> order_;     // indices grouped by label
+  std::vector<int64_t> position_;  // of each index in order_
+  std::unordered_map<int64_t, std::pair<int64_t, int64_t>> blocks_;
+};
+
+// The views of one row of a batch, drawn as soon as the size of its image is known.
+class PlannedViews {
+ public:
+  // Views `first` to `last` - 1 of the row that `key` names; nothing is drawn yet.
+  void start(const RngKey& key, int64_t first, int64_t last);
+
+  // Their plans for an image of this size. Drawn once: a plan depends on nothing else.
+  std::span<const ViewPlan> of(const ViewPipeline& pipeline, int height, int width);
+
+ private:
+  RngKey key_;
+  int64_t first_ = 0, count_ = 0;
+  int height_ = 0, width_ = 0;  // that the plans are for
+  std::vector<ViewPlan> plans_;
+};
 
 // Decoded images of a data set, kept while they fit.
 

@@ -19,7 +19,6 @@
 #include "debias/core/error.h"
 #include "debias/data/data_stream.h"
 #include "debias/loader/image_reader.h"
-#include "debias/loader/loader_options.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 // of the image would have been, so that they differ from those of the substitute's own visit. For the second view of `noise` the substitute
 // is drawn among the images of another class.
 //
-// If images are linked (loader_options.h), the second view shows an image of the row's group; the row keeps its own id and label.
+// If images are linked (image_reader.h), the second view shows an image of the row's group; the row keeps its own id and label.
 //
 // JPEG files that are not kept in memory are decoded only as far as all views of a row need, if these begin with random_resized_crop.
 // Decode::kScaled keeps no JPEG file's pixels in memory and decodes it at the largest denominator of 1, 2, 4, 8 at which every crop of the
@@ -29,7 +29,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/sampler.h"
 #include "debias/loader/batch_source.h"
-#include "debias/loader/loader_options.h"
+#include "debias/loader/image_reader.h"
 
 namespace debias {
 

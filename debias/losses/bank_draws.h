@@ -11,7 +11,6 @@
 
 #include "debias/losses/late_number.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
 

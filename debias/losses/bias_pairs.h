@@ -10,6 +10,13 @@
 
 namespace debias {
 
+// Features of a frozen model that sees the bias, one row per sample. They measure how similar two samples are in the bias, without bias
+// labels.
+
+// ObjectiveInput::weights [B, F] as double rows of norm 1 on the device of z, without gradient. Data error, naming `objective`: a dtype or
+// shape that does not fit z, or a row without a direction, because it is zero or not finite.
+at::Tensor unit_bias_features(const ObjectiveInput& input, const char* objective);
+
 // BiasCon: SupCon in which the positives are the rows of the anchor's class with a different bias label.
 //
 //   L_a = mean over p in P(a) of ( log of the sum over k != a of e^{s_ak}  -  s_ap ),   P(a) = { p : y_p = y_a, b_p != b_a }

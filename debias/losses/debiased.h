@@ -12,7 +12,6 @@
 #include "debias/core/options.h"
 #include "debias/losses/comparison.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
 
@@ -49,7 +48,7 @@ AnchorLosses negatives_estimate(const Anchors& anchors, const at::Tensor& log_su
 // and the M = V - 1 other views of an anchor as positives; only its positive view is in the numerator. pairs averages the two-view loss
 // over all unordered pairs of views. With drop_false_negatives, which needs labels, negatives of the anchor's class count as zero and N is
 // unchanged. A single sample has no negatives and loss 0.
-// Scores (scores.h): draws from a bank with clamp fallback at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
+// Scores (objective.h): draws from a bank with clamp fallback at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
 // Scores have neither unit rows, which the floor e^{-1/t} assumes, nor labels or views. With tau_plus = 0 the loss of scores is infonce's.
 // Diagnostics: min_estimate is the smallest g before any clamp, per negative (null without negatives); clamped counts the anchors on which
 // floor, fallback or positive acted.

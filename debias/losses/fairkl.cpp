@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/losses/bias_features.h"
+#include "debias/losses/bias_pairs.h"
 #include "debias/losses/comparison.h"
 #include "debias/losses/group_moments.h"
 #include "debias/losses/objective_entry.h"

@@ -9,7 +9,6 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
 
@@ -21,7 +20,7 @@ namespace debias {
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
 // negatives and loss 0. With drop_false_negatives, which needs labels, negatives of the anchor's class count as zero; if none is left, L_a
 // = 0. base_temperature multiplies the loss by t / base_temperature (Khosla et al. 2020, released code).
-// Scores (scores.h): draws from a bank, also by noise-contrastive estimation, at temperatures of at least 2e-3; neighbours in a text, with
+// Scores (objective.h): draws from a bank, also by noise-contrastive estimation, at temperatures of at least 2e-3; neighbours in a text, with
 // the official negatives unless the method sets others. Scores have no labels, so drop_false_negatives is rejected for them.
 // Errors: usage error for V < 2, options out of range and missing labels; data error for shapes and dtypes.
 //

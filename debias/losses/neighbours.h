@@ -19,7 +19,7 @@
 #include "debias/losses/comparison.h"
 #include "debias/losses/debiased.h"
 #include "debias/losses/late_number.h"
-#include "debias/losses/scores.h"
+#include "debias/losses/objective.h"
 
 namespace debias {
 

@@ -5,7 +5,7 @@
 //     void describe(OptionVisitor& o);
 //     ObjectiveResult loss(const ObjectiveInput& input) const;  // the options must be in their ranges
 //
-// A loss that accepts scores (scores.h) lists their forms in kScoreForms and has on_scores(); unfit_for(form) says why these options are
+// A loss that accepts scores (objective.h) lists their forms in kScoreForms and has on_scores(); unfit_for(form) says why these options are
 // invalid for them, "clamp: floor ...; choose ...", and is empty if they are valid. caution() warns before a long run.
 // Options are checked once, when they are read. The function that C++ callers use checks them first (checked_loss).
 #pragma once
@@ -21,7 +21,6 @@
 
 #include "debias/core/option_mistakes.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
 

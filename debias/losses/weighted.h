@@ -4,16 +4,54 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "debias/core/enum_names.h"
 #include "debias/core/options.h"
 #include "debias/losses/debiased.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/rank_weights.h"
-#include "debias/losses/scores.h"
 
 namespace debias {
+
+// Probability that a negative is a true one, given its similarity rank among the anchor's negatives.
+//
+// Let Phi be the distribution function of e^s for a random pair. The model: true negatives have the density 2 alpha (1 - Phi) + 2 (1 -
+// alpha) Phi relative to it, false negatives the mirror image. alpha is the probability that the positive is nearer than a true negative:
+// 1/2 for an uninformative encoder, 1 for a perfect one. With T = alpha (1 - Phi) + (1 - alpha) Phi and F = (1 - alpha) (1 - Phi) + alpha
+// Phi,
+//
+//   p(true) = tau_minus T / (tau_minus T + tau_plus F)
+//
+// A batch shows not Phi but the share r / N of its unlabelled negatives at or below rank r in 1..N. Its limit is the mixture's A Phi^2 + b
+// Phi with A = (1 - 2 alpha)(tau_minus - tau_plus), b = 2 (alpha tau_minus + (1 - alpha) tau_plus), A + b = 1.
+//
+//   corrected   p(true) at Phi = 2 share / (b + sqrt(b^2 + 4 A share)), stable root of A Phi^2 + b Phi = share, also at A = 0
+//   paper       p(true) at Phi = share
+//   authors     hard / (tau_minus T + tau_plus F) at that root,
+//               hard = (alpha (1 - beta)(1 - Phi) + (1 - alpha) beta Phi) / (alpha (1 - beta) + (1 - alpha) beta), beta in [1/2, 1]
+//
+// All computations are in double. 1 - Phi has its own root, so that a weight that vanishes at the largest rank (alpha = 1) is exactly 0.
+// Without `stabilize`, authors adds 1e-3 to A and to the divisor of `hard`, as the released code does. That code is 0 / 0 where A + 1e-3 =
+// 0, at alpha = 1/2 + 0.0005 / (tau_minus - tau_plus); the root above is finite there.
+// With tau_plus = 0 every negative is true: p(true) = 1 at every rank, including the limit at alpha = 1.
+enum class BayesianForm { kCorrected, kPaper, kAuthors };
+
+constexpr auto enum_words(BayesianForm) { return named("corrected", "paper", "authors"); }
+
+struct RankWeighting {
+  BayesianForm form = BayesianForm::kCorrected;
+  double tau_plus = 0.1;  // [0, 1)
+  double alpha = 0.7;     // [0.5, 1]
+  double beta = 1;        // authors: [0.5, 1], not 1 if alpha is 1; no effect in the other forms
+  bool stabilize = true;  // authors
+};
+
+double rank_weight(const RankWeighting& weighting, int64_t rank, int64_t negatives);  // >= 0, rank in 1..negatives
+
+// double [negatives]: the logs of the weights of ranks 1..negatives; -inf for weight 0.
+at::Tensor log_rank_weights(const RankWeighting& weighting, int64_t negatives);
 
 // The debiased contrastive loss with upweighted hard negatives: negatives near the anchor have larger weights. It needs no labels.
 //
@@ -26,7 +64,7 @@ namespace debias {
 // (fallback: N g = R). detach_weights treats w as a constant for the gradient; otherwise gradients flow through it too.
 //
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
-// negatives and loss 0. Scores (scores.h): neighbours in a text with clamp positive, because the floor e^{-1/t} assumes unit rows.
+// negatives and loss 0. Scores (objective.h): neighbours in a text with clamp positive, because the floor e^{-1/t} assumes unit rows.
 // Diagnostics: min_estimate is the smallest g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is
 // the mean over anchors of sum(w)^2 / sum(w^2): N at beta = 0, near 1 where one negative outweighs all others.
 // Precision: in single precision log R has an error of about 1e-7 beta / t.
@@ -66,7 +104,7 @@ inline ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOp
 //
 // Symbols: s_ab = z_a . z_b / t; p is the anchor's positive view; N = 2B - 2; ranks are among the anchor's negatives, and ties share the
 // largest; tau_plus is the probability that two samples share a class; alpha in [1/2, 1] measures how well the encoder ranks.
-// rank_weights.h defines the weights by rank and the forms. The forms give beta different meanings.
+// RankWeighting above defines the weights by rank and the forms. The forms give beta different meanings.
 // Special cases: alpha = 1/2 carries no information, so with beta = 0 (corrected, paper) or beta = 1/2 (authors, stabilised) the loss is
 // infonce. With tau_plus = 0 ranks do not matter. The loss needs no clamp, because omega_j >= 0.
 //
@@ -76,7 +114,7 @@ inline ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOp
 // through e^{beta s} (the weights by rank have none). It has no effect in form authors.
 //
 // Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
-// negatives and loss 0. Scores (scores.h): neighbours in a text.
+// negatives and loss 0. Scores (objective.h): neighbours in a text.
 // Diagnostics: effective_sample_size is the mean over anchors of sum(omega)^2 / sum(omega^2).
 // Errors: usage error for V < 2 and options out of range (beta of form authors included); data error for shapes, dtypes and sample keys.
 //

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <numeric>
 #include <set>
 #include <span>
 #include <string_view>
@@ -11,7 +10,6 @@
 
 #include "debias/core/philox.h"
 #include "debias/evaluate/neighbours/nearest_rows.h"
-#include "debias/mining/disjoint_rows.h"
 
 namespace debias {
 namespace {

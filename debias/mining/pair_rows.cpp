@@ -10,8 +10,8 @@
 #include <set>
 
 #include "debias/data/csv_text.h"
+#include "debias/data/name_table.h"
 #include "debias/data/sample_table.h"
-#include "debias/data/value_name.h"
 #include "debias/evaluate/protocols/knn.h"
 
 namespace debias {

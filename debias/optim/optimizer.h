@@ -1,12 +1,13 @@
 // Optimizers by name: `optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.05, no_decay: [norm, bias], clip_norm: 1}`.
 //
-// An entry is in one file (sgd.cpp, adam.cpp): its options, the rule that updates parameters, and what the rule remembers
+// An entry is in one file (sgd.cpp, fused_rules.cpp): its options, the rule that updates parameters, and what the rule remembers
 // of each of them, which goes into checkpoints. The options of every entry are in optimizer_entry.h.
 #pragma once
 
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,9 +17,33 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
-#include "debias/optim/chosen.h"
 
 namespace debias {
+
+// The optimizer and the schedule of a recipe: their options are read and checked, and they can be made from them.
+
+struct MomentumOptions;
+class Optimizer;
+class Schedule;
+struct OptimizedParameter;
+
+struct ChosenOptimizer {
+  Config section;            // every option written out, with `name`; reads as the same
+  double learning_rate = 0;  // before the schedule
+  std::function<std::unique_ptr<Optimizer>(std::vector<OptimizedParameter> parameters)> make;
+};
+ChosenOptimizer read_optimizer(const Config& section);                          // of none: the first entry
+ChosenOptimizer adam_optimizer(double learning_rate, double weight_decay = 0);  // usage errors as of a section
+ChosenOptimizer sgd_optimizer(const MomentumOptions& options);
+
+struct ChosenSchedule {
+  Config section;  // likewise
+  int64_t warmup_epochs = 0;
+  // Usage errors: a warm-up from above the learning rate, a run without epochs.
+  std::function<std::unique_ptr<Schedule>(double base_learning_rate, int64_t epochs)> make;
+};
+ChosenSchedule read_schedule(const Config& section);  // of none: the first entry
+ChosenSchedule multistep_schedule(const std::vector<int64_t>& milestones, double gamma);
 
 // Input of an optimizer: parameters with a name and a kind, so that options can name "norms" and "biases".
 

@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// Rates of the images of one bias label, by class, with the class as the positive one: fairlearn's rates (group_tables.h); NaN if there is
+// Rates of the images of one bias label, by class, with the class as the positive one: fairlearn's rates (groups.h); NaN if there is
 // nothing to count.
 struct BiasRates {
   std::string bias;

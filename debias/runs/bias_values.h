@@ -1,7 +1,7 @@
 // Pseudo bias labels: clusters of a bias model's features, as a CSV of labels (`debias embed RUN --bias-values OUT.csv`).
 //
-// k-means (k_means.h) clusters the normalised features of the training images, by default into as many clusters as there are classes.
-// A cluster is named after the class that it correlates with (cluster_names.h). Images of the run's other sets get the value of the nearest
+// k-means (clusters.h) clusters the normalised features of the training images, by default into as many clusters as there are classes.
+// A cluster is named after the class that it correlates with. Images of the run's other sets get the value of the nearest
 // centre.
 //
 //   const BiasValueTable table = write_bias_values({.run = "runs/early", .out = "bias.csv"}, Progress::silent(), Log::silent());

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "debias/core/error.h"
-#include "debias/data/data_roots.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/report/compared_runs.h"
 #include "debias/report/tables/table_differences.h"
 

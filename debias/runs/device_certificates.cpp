@@ -18,7 +18,7 @@
 #include "debias/train/loop/rank_batches.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/loop/trainer.h"
-#include "debias/train/state/rank_resume.h"
+#include "debias/train/state/resume.h"
 
 namespace debias {
 namespace {

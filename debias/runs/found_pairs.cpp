@@ -13,7 +13,6 @@
 #include "debias/core/error.h"
 #include "debias/data/csv_text.h"
 #include "debias/mining/copy_groups.h"
-#include "debias/mining/disjoint_rows.h"
 #include "debias/runtime/unit_rows.h"
 
 namespace debias {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/train/loop/training_metrics.h"
+#include "debias/train/loop/train_log.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/jpeg_encode.h"
-#include "debias/evaluate/thumbnail.h"
+#include "debias/image/geometry.h"
 #include "debias/image/image_encode.h"
 #include "debias/report/markup.h"
 #include "debias/report/pages/page.h"

@@ -15,7 +15,7 @@
 #include "debias/core/printable.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/report/sections/missing_parts.h"
-#include "debias/runs/frozen_encoder.h"
+#include "debias/runs/folder_embedding.h"
 #include "debias/runtime/device.h"
 
 namespace debias {

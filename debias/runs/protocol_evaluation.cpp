@@ -11,7 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/evaluate/thumbnail.h"
+#include "debias/image/geometry.h"
 #include "debias/image/image_encode.h"
 #include "debias/report/metric_title.h"
 

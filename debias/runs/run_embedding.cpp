@@ -11,12 +11,12 @@
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/core/paths.h"
-#include "debias/data/data_roots.h"
 #include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/data/name_table.h"
 #include "debias/data/shown_names.h"
-#include "debias/data/value_name.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
 
 namespace debias {

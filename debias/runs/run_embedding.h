@@ -19,7 +19,6 @@
 #include "debias/evaluate/features.h"
 #include "debias/features/feature_table.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/runs/loaded_run.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {

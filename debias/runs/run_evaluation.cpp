@@ -13,7 +13,7 @@
 #include "debias/core/paths.h"
 #include "debias/core/recipe_keys.h"
 #include "debias/core/registry.h"
-#include "debias/evaluate/prediction_file.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/row_mates.h"
 #include "debias/evaluate/table_input.h"
 #include "debias/fix/fixed_folder.h"

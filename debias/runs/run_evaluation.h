@@ -19,7 +19,7 @@
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/features/feature_table.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/train/state/data_record.h"
+#include "debias/train/state/training_state.h"
 
 namespace debias {
 

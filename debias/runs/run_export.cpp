@@ -17,7 +17,6 @@
 #include "debias/evaluate/eval_views.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/runs/loaded_run.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {

@@ -8,7 +8,6 @@
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/sentence_reader.h"
 #include "debias/runs/evaluated_data.h"
-#include "debias/runs/loaded_run.h"
 #include "debias/text/characters.h"
 #include "debias/train/loop/trainer.h"
 

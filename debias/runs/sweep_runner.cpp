@@ -17,8 +17,8 @@
 #include "debias/report/metric_title.h"
 #include "debias/sweep/sweep_record.h"
 #include "debias/train/recipe/hyper_parameters.h"
-#include "debias/train/state/run_lock.h"
-#include "debias/train/state/tensorboard.h"
+#include "debias/train/state/metric_files.h"
+#include "debias/train/state/run_folder.h"
 
 namespace debias {
 namespace {

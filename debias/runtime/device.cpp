@@ -2,13 +2,13 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <latch>
 #include <system_error>
 #include <thread>
@@ -17,6 +17,18 @@
 #include "debias/core/error.h"
 
 namespace debias {
+
+Autocast::Autocast(c10::DeviceType device, Precision precision) : device_(device), before_(at::autocast::is_autocast_enabled(device)) {
+  at::autocast::increment_nesting();
+  at::autocast::set_autocast_enabled(device_, precision == Precision::kBf16);
+  if (precision == Precision::kBf16) at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+}
+
+Autocast::~Autocast() {
+  at::autocast::set_autocast_enabled(device_, before_);
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+}
+
 namespace {
 
 // Why CUDA is not available; nothing where it is. Loads libtorch's CUDA library.

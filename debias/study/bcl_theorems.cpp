@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "debias/losses/rank_weights.h"
+#include "debias/losses/weighted.h"
 #include "debias/study/estimators.h"
 #include "debias/study/population.h"
 #include "debias/study/theorems.h"

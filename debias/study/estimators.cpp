@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "debias/losses/rank_weights.h"
+#include "debias/losses/weighted.h"
 
 namespace debias {
 namespace {

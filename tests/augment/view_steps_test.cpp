@@ -7,9 +7,8 @@
 #include <set>
 
 #include "debias/augment/chosen.h"
-#include "debias/augment/colour_steps.h"
-#include "debias/augment/crop_steps.h"
 #include "debias/augment/view_pipeline.h"
+#include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/core/sha256.h"

@@ -1,4 +1,4 @@
-#include "debias/data/data_roots.h"
+#include "debias/data/dataset_registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

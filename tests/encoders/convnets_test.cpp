@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "debias/encoders/alexnet.h"
-#include "debias/encoders/bagnet.h"
-#include "debias/encoders/simple_convnet.h"
+#include "debias/encoders/convnets.h"
 #include "tests/encoders/modules.h"
 #include "tests/support/refusals.h"
 

@@ -14,10 +14,10 @@
 #include <string_view>
 
 #include "debias/core/config.h"
+#include "debias/encoders/convnets.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/resnet.h"
-#include "debias/encoders/simple_convnet.h"
 #include "tests/encoders/modules.h"
 
 namespace debias {

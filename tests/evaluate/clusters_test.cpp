@@ -12,9 +12,8 @@
 
 #include "debias/core/philox.h"
 #include "debias/data/sample_table.h"
-#include "debias/evaluate/cluster_names.h"
-#include "debias/evaluate/k_means.h"
-#include "debias/evaluate/name_file.h"
+#include "debias/evaluate/clusters.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/protocols/clusterings.h"
 #include "tests/evaluate/toy.h"
 #include "tests/support/file_text.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "debias/core/registry.h"
-#include "debias/evaluate/chosen.h"
+#include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/protocols/knn.h"
 #include "debias/evaluate/protocols/linear_probe.h"

@@ -8,7 +8,6 @@
 
 #include "debias/core/npy.h"
 #include "debias/evaluate/embedding_file.h"
-#include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"
 #include "tests/evaluate/toy.h"

@@ -8,9 +8,8 @@
 
 #include "debias/core/philox.h"
 #include "debias/data/sample_table.h"
-#include "debias/fix/folds.h"
+#include "debias/fix/cross_validation.h"
 #include "debias/fix/group_scores.h"
-#include "debias/fix/poisson_binomial.h"
 
 namespace debias {
 namespace group_scores_test {

@@ -1,8 +1,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "debias/evaluate/head_preconditioner.h"
-#include "debias/fix/head_pass.h"
+#include "debias/evaluate/descent.h"
 #include "debias/fix/weighted_heads.h"
 #include "debias/runtime/each_alone.h"
 #include "tests/support/finite_differences.h"

@@ -87,7 +87,7 @@ def main():
         return m.encoder(torch.cat([m.class_token.expand(len(x), -1, -1), x], 1))[:, 0]
 
     write("torchvision_vit_small", "{name: vit_small, size: 48}", model, token, 48)
-    texts = (f'"{name}": {json.dumps(records[name])}'.replace("], ", "],\n") for name in sorted(records))
+    texts = (f'"{name}": {json.dumps(records[name])}' for name in sorted(records))
     OUT.write_text("{" + ",\n".join(texts) + "}\n")
 
 

@@ -8,8 +8,8 @@
 
 #include "debias/core/input_file.h"
 #include "debias/core/philox.h"
+#include "debias/data/dataset.h"
 #include "debias/data/readers/image_files.h"
-#include "debias/data/subset.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/image_encode.h"
 #include "tests/data/fixture_files.h"

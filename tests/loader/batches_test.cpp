@@ -10,7 +10,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
-#include "debias/loader/ahead_batches.h"
+#include "debias/loader/batch_source.h"
 #include "debias/loader/sentence_batches.h"
 #include "tests/loader/fake_dataset.h"
 #include "tests/support/refusals.h"

@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
-#include "debias/loader/loader_options.h"
+#include "debias/loader/image_reader.h"
 #include "tests/loader/fake_dataset.h"
 #include "tests/support/refusals.h"
 

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "debias/core/registry.h"
-#include "debias/losses/rank_weights.h"
+#include "debias/losses/weighted.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/refusals.h"
 

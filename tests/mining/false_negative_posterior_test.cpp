@@ -1,5 +1,5 @@
 // The posterior against the mixture it was drawn from, and the densities it is made of.
-#include "debias/mining/false_negative_posterior.h"
+#include "debias/mining/mined_pairs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,6 @@
 
 #include "debias/core/philox.h"
 #include "debias/data/sample_table.h"
-#include "debias/mining/false_negative_posterior.h"
 #include "debias/mining/mined_pairs.h"
 #include "debias/mining/pair_rows.h"
 #include "debias/results/statistics.h"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "debias/optim/schedule.h"
-#include "debias/optim/value_schedule.h"
 #include "tests/support/refusals.h"
 
 namespace debias {

@@ -7,7 +7,6 @@
 
 #include "debias/core/error.h"
 #include "debias/runtime/device.h"
-#include "debias/runtime/precision.h"
 #include "debias/runtime/unit_rows.h"
 #include "tests/support/refusals.h"
 

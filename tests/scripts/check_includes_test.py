@@ -36,8 +36,8 @@ class CheckIncludes(unittest.TestCase):
 
     def test_refuses_an_edge_between_train_and_evaluate_except_of_recipes(self):
         self.assert_refused("debias/train/a.h", '#include "debias/evaluate/protocols/knn.h"\n', "debias/train/a.h:1:")
-        self.assert_refused("debias/train/loop/a.cpp", '#include "debias/evaluate/chosen.h"\n', "debias/train/loop/a.cpp:1:")
-        self.assert_accepted("debias/train/recipe/a.h", '#include "debias/evaluate/chosen.h"\n')
+        self.assert_refused("debias/train/loop/a.cpp", '#include "debias/evaluate/protocol.h"\n', "debias/train/loop/a.cpp:1:")
+        self.assert_accepted("debias/train/recipe/a.h", '#include "debias/evaluate/protocol.h"\n')
         self.assert_refused("debias/evaluate/a.h", "#  include <debias/train/loop.h>\n", "debias/evaluate/a.h:1:")
 
     def test_accepts_every_allowed_kind_of_edge(self):

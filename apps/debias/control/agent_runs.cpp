@@ -6,7 +6,6 @@
 
 #include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/results.h"
-#include "apps/debias/training_outcome.h"
 #include "debias/agent/agent_plan.h"
 #include "debias/agent/agent_training.h"
 #include "debias/control/task.h"

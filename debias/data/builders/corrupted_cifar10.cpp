@@ -10,8 +10,8 @@
 #include "debias/core/registry.h"
 #include "debias/data/builders/corruptions/corruption.h"
 #include "debias/data/data_stream.h"
+#include "debias/data/dataset.h"
 #include "debias/data/readers/cifar.h"
-#include "debias/data/subset.h"
 
 namespace debias {
 namespace {

@@ -8,7 +8,7 @@
 #include "debias/data/builders/corrupted_cifar10.h"
 #include "debias/data/builders/garments_on_scenes.h"
 #include "debias/data/builders/glyphs.h"
-#include "debias/data/data_roots.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 namespace {

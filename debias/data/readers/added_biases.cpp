@@ -5,8 +5,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
+#include "debias/data/name_table.h"
 #include "debias/data/readers/label_join.h"
-#include "debias/data/renumbered.h"
 
 namespace debias {
 namespace {

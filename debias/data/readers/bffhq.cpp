@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "debias/core/error.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 
 namespace debias {
 namespace {

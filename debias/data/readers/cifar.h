@@ -13,7 +13,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
-#include "debias/data/split.h"
+#include "debias/data/readers/packed_dataset.h"
 
 namespace debias {
 

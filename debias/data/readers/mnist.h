@@ -3,14 +3,27 @@
 // 28x28 grey, labels 0..9 (LeCun, Cortes, Burges: the MNIST database). Counts come from the files.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
-#include "debias/data/split.h"
+#include "debias/data/readers/packed_dataset.h"
 
 namespace debias {
+
+// IDX files of unsigned bytes, as MNIST's: big-endian magic 0x000008DD (DD = number of dimensions), the extents, then the bytes.
+struct IdxArray {
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> values;
+};
+
+// Plain or gzip-compressed, detected by the content. FileError naming the fault: missing, empty, another magic, extents that are zero or
+// multiply to more than 1 GiB, fewer or more bytes than they promise, damaged compression. Memory grows with what was read, not with
+// what the header claims.
+IdxArray read_idx(const std::string& path, int dimensions);
 
 struct MnistOptions {
   std::string root = "";
@@ -23,7 +36,7 @@ struct MnistOptions {
   }
 };
 
-// A data error naming the file: missing, malformed (idx_file.h), not 28x28, images and labels of different counts, a label above 9.
+// A data error naming the file: missing, malformed, not 28x28, images and labels of different counts, a label above 9.
 std::unique_ptr<Dataset> make_mnist(const MnistOptions& options);
 
 }  // namespace debias

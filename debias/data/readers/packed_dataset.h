@@ -5,9 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/enum_names.h"
 #include "debias/data/dataset.h"
 
 namespace debias {
+
+// The splits that data sets of two fixed parts have.
+enum class Split { kTrain, kTest, kHeldOut };
+
+constexpr auto enum_words(Split) { return named("train", "test", "held_out"); }
 
 struct PackedImages {
   DatasetInfo info;             // height, width and channels set

@@ -11,7 +11,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
-#include "debias/data/subset.h"
+#include "debias/data/dataset.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 // With n[y,b] samples of the cell, of which r[y,b] are predicted right, and m[c,b] samples of bias label b predicted as c:
 //
 //   acc1                right predictions / labelled samples, whatever their bias label
-//   aligned_acc         the same over samples whose bias label is one of their class's (alignment_map.h); conflicting_acc: over those where
+//   aligned_acc         the same over samples whose bias label is one of their class's (alignment.h); conflicting_acc: over those where
 //                       it is another
 //   worst_group_acc     min over cells of r / n (Sagawa et al. 2020, "Distributionally robust neural networks", section 3)
 //   unbiased_acc        mean over cells of r / n, with equal weights (Bahng et al. 2020, "Learning de-biased representations with
@@ -31,7 +31,7 @@
 
 #include "debias/core/enum_names.h"
 #include "debias/data/group_counts.h"
-#include "debias/evaluate/alignment_map.h"
+#include "debias/evaluate/alignment.h"
 
 namespace debias {
 

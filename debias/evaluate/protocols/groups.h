@@ -6,7 +6,7 @@
 // Which bias labels are aligned with a class: alignment.h.
 //
 // The record has whose predictions were evaluated (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
-// metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out. Of the last split it
+// metrics that are undefined and, per split, the tables of class_table() and group_table(); notes say what was left out. Of the last split it
 // has eight images, four aligned and four conflicting ones, which depend on the data alone; the result has their pixels.
 #pragma once
 
@@ -14,11 +14,21 @@
 #include <vector>
 
 #include "debias/core/options.h"
+#include "debias/data/dataset.h"
 #include "debias/evaluate/alignment.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocols/group_metrics.h"
+#include "debias/results/predictions.h"
 
 namespace debias {
+
+// Accuracy and rates by class and bias label, which the protocol `groups` leaves in its record for readers who want more than one number.
+//
+// The rates of a class c among the images of a bias label are fairlearn's, with c as the positive class: selection, the share of all that
+// are predicted as c; true positive, of those of class c; false positive, of those of another class; false negative, one less true
+// positive. A rate without images to count is NaN (fairlearn takes it for 0). Only images of known label and bias label count.
+
+GroupTable group_table(const DatasetInfo& info, const PredictionCounts& counts);
 
 enum class PredictionSource { kAuto, kKnn, kLinear, kClassifier };
 constexpr auto enum_words(PredictionSource) { return named("auto", "knn", "linear", "classifier"); }

@@ -7,7 +7,6 @@
 
 #include "debias/core/error.h"
 #include "debias/evaluate/descent.h"
-#include "debias/evaluate/head_preconditioner.h"
 #include "debias/runtime/each_alone.h"
 
 namespace debias {

@@ -1,7 +1,7 @@
 // Retrieval: whether the images most like an image are of its class.
 //
 // Every labelled image of an evaluated split is a query; the gallery is ranked by cosine, and images of the query's class are relevant. The
-// numbers are means over the queries: recall@k (whether one of the first k is relevant), mAP and mAP@R (ranked_gallery.h, with what
+// numbers are means over the queries: recall@k (whether one of the first k is relevant), mAP and mAP@R (below, with what
 // becomes of equal cosines).
 //
 // The gallery is the evaluated split itself, without the query, as metric learning evaluates (Musgrave et al. 2020), or the training set.
@@ -9,12 +9,37 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "debias/core/options.h"
 #include "debias/evaluate/protocol.h"
 
 namespace debias {
+
+// Quality of one query's ranking of a gallery: recall@k, average precision and average precision at R.
+//
+// The gallery is ranked by cosine, R of its rows are relevant. With P(i) the precision of the first i rows and rel(i) whether row i is
+// relevant,
+//   hit@k = whether one of the first k rows is relevant,   AP = 1/R sum over i of P(i) rel(i),   AP@R = the same sum over i <= R
+// (Musgrave et al. 2020, "A metric learning reality check", for AP@R).
+//
+// Rows of equal cosine have no order. Every number is the expectation over all orders of theirs, each equally likely (McSherry & Najork
+// 2008, "Computing information retrieval performance measures efficiently in the presence of tied scores"), so that the order of the
+// gallery, which often is that of the classes, decides nothing: features that have collapsed to a point score what chance does.
+
+// By cosine, of rows that are not the query.
+struct RankedGallery {
+  std::vector<float> relevant, others;
+};
+
+struct RankingScores {
+  double average_precision = 0, average_precision_at_r = 0;
+  std::vector<double> hits;  // of each k
+};
+
+// At least one relevant row; k >= 1 each. No NaN. Sorts `gallery.relevant`.
+RankingScores score_ranking(RankedGallery& gallery, std::span<const int64_t> ks);
 
 enum class RetrievalGallery { kEvaluated, kTrain };
 constexpr auto enum_words(RetrievalGallery) { return named("evaluated", "train"); }

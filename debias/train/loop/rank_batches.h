@@ -4,11 +4,19 @@
 // whether one was asked to stop, whether rank 0 wants a checkpoint, and whether a rank cannot continue; then all end at the same step.
 #pragma once
 
+#include <cstdint>
+
 #include "debias/loader/batch_source.h"
 #include "debias/ranks/ranks.h"
-#include "debias/train/loop/step_orders.h"
 
 namespace debias {
+
+// Orders for the current step, the same on all ranks.
+struct StepOrders {
+  int stop_signal = 0;  // that some rank was sent
+  int64_t stopped_rank = 0;
+  bool save = false;
+};
 
 class RankBatches {
  public:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "debias/core/progress.h"
 #include "debias/loader/batch_source.h"
 #include "debias/optim/schedule.h"
 #include "debias/runtime/device.h"
@@ -27,5 +28,17 @@ struct RunParts {
 // Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place, more ranks than they
 // can share a batch among.
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks = Ranks::alone());
+
+// Training behind a frozen encoder whose images never change: the features of each image are computed once.
+constexpr int64_t kMostFeatureBytes = int64_t{1} << 30;  // of features that are held in memory
+
+// Whether every visit of an image has the same features: the whole encoder is frozen, views have no random step and no noise or linked
+// image, the method reads images through its encoder alone, and one process trains. False where the features exceed kMostFeatureBytes, or
+// where images that cannot be read have substitutes.
+bool has_fixed_features(const Recipe& recipe, const SampleTable& samples, const Encoder& encoder, const Ranks& ranks);
+
+// Batches of the features of all samples, where they are fixed. Data errors: an image that cannot be read.
+std::unique_ptr<BatchSource> fixed_features(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, Encoder& encoder,
+                                            c10::Device device, Progress& progress);
 
 }  // namespace debias

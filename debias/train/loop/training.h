@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/train/loop/step_orders.h"
+#include "debias/train/loop/rank_batches.h"
 #include "debias/train/loop/train_log.h"
 #include "debias/train/state/checkpoint.h"
 #include "debias/train/state/metric_files.h"

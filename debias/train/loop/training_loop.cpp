@@ -17,13 +17,11 @@
 #include "debias/core/human_units.h"
 #include "debias/core/nearest_name.h"
 #include "debias/train/loop/disk_wait.h"
-#include "debias/train/loop/epoch_line.h"
 #include "debias/train/loop/train_log.h"
 #include "debias/train/loop/training.h"
 #include "debias/train/state/checkpoint.h"
 #include "debias/train/state/metric_files.h"
-#include "debias/train/state/rank_resume.h"
-#include "debias/train/state/resume_check.h"
+#include "debias/train/state/resume.h"
 
 namespace debias {
 namespace {

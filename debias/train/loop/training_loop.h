@@ -14,7 +14,6 @@
 #include "debias/core/progress.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/recipe/recipe.h"
-#include "debias/train/state/data_record.h"
 #include "debias/train/state/run_folder.h"
 #include "debias/train/state/training_state.h"
 

@@ -11,23 +11,17 @@
 #include "debias/core/registry.h"
 #include "debias/loader/batch_source.h"
 #include "debias/losses/logits.h"
-#include "debias/ranks/ranks.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/methods/cmc.h"
 #include "debias/train/methods/moco.h"
 #include "debias/train/methods/quick_thoughts.h"
 #include "debias/train/methods/rivals/classification.h"
-#include "debias/train/methods/rivals/dfa.h"
-#include "debias/train/methods/rivals/group_dro.h"
+#include "debias/train/methods/rivals/ensembles.h"
 #include "debias/train/methods/rivals/hex.h"
-#include "debias/train/methods/rivals/jtt.h"
-#include "debias/train/methods/rivals/learned_mixin.h"
-#include "debias/train/methods/rivals/lff.h"
-#include "debias/train/methods/rivals/lnl.h"
-#include "debias/train/methods/rivals/rebias.h"
-#include "debias/train/methods/rivals/rubi.h"
-#include "debias/train/methods/running_statistics.h"
+#include "debias/train/methods/rivals/independence.h"
+#include "debias/train/methods/rivals/relative_difficulty.h"
+#include "debias/train/methods/rivals/worst_groups.h"
 #include "debias/train/methods/simclr.h"
 
 namespace debias {
@@ -379,6 +373,30 @@ Config ChosenMethod::section() const {
   section.overlay(entry->write(options));
   if (bias_encoder) section.set(kBiasEncoder, bias_encoder->section);
   return section;
+}
+
+std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method) {
+  const std::string& where = recipe.method.where;
+  std::vector<Term> pairwise;
+  for (auto& term : make_terms(recipe, dataset)) {
+    if (term.kind() != InputKind::kPairs) continue;
+    if (!term.takes_keys()) {
+      throw usage_error(
+          "{}method '{}': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+          "method {}",
+          where, method, term.label(), fmt::join(methods_with(&MethodEntry::takes_any_terms), " or "));
+    }
+    if (term.on() != TermInput::kProjection) {
+      throw usage_error("{}method '{}': objective '{}' must read the projection, of which the keys are; leave its `on` out", where, method,
+                        term.label());
+    }
+    pairwise.push_back(std::move(term));
+  }
+  return pairwise;
+}
+
+Metric false_negative_metric() {
+  return {kFalseNegativeShare, "share of false negatives", Unit::kShare, Better::kNeither, Standing::kTraining};
 }
 
 }  // namespace debias

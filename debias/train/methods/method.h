@@ -25,7 +25,7 @@
 #include "debias/train/methods/optimizers.h"
 #include "debias/train/methods/rank_shares.h"
 #include "debias/train/methods/sampling.h"
-#include "debias/train/methods/term_set.h"
+#include "debias/train/methods/term.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {
@@ -202,5 +202,13 @@ void take_options(
   };
   entry.write = [](const std::any& options) { return config_of(std::any_cast<const Options&>(options)); };
 }
+
+// Usage errors, naming the method and the term: a pairwise objective that takes no keys, or reads something else than the projection.
+// Returns the pairwise terms.
+std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method);
+
+// Share of the pairs of an anchor and a key of another image, both with labels, that are of one class: tau_plus estimates it.
+inline constexpr const char* kFalseNegativeShare = "false_negative_share";
+Metric false_negative_metric();
 
 }  // namespace debias

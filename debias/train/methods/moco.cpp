@@ -3,21 +3,119 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/heads.h"
+#include "debias/encoders/state.h"
 #include "debias/loader/batch_source.h"
 #include "debias/losses/comparison.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/train/methods/key_queue.h"
-#include "debias/train/methods/keyed_terms.h"
-#include "debias/train/methods/momentum_copy.h"
-#include "debias/train/methods/shuffled_groups.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/named_tensor.h"
 
 namespace debias {
+
+KeyQueue::KeyQueue(int64_t size, int64_t dim, uint64_t seed, c10::Device device) {
+  at::Tensor start = at::empty({size, dim}, at::kFloat);
+  for (int64_t row = 0; row < size; ++row) {
+    Random random(RngKey{.domain = RngDomain::kQueue, .seed = seed, .sample = static_cast<uint64_t>(row)});
+    float* out = start.data_ptr<float>() + row * dim;
+    for (int64_t i = 0; i < dim; ++i) out[i] = static_cast<float>(random.normal());
+  }
+  rows_ = unit_rows(start).to(device);
+  samples_ = at::full({size}, -1, at::TensorOptions(at::kLong).device(device));
+  labels_ = samples_.clone();
+}
+
+void KeyQueue::add(const at::Tensor& rows, const at::Tensor& samples, const at::Tensor& labels) {
+  const int64_t end = next_ + rows.size(0);
+  rows_.slice(0, next_, end).copy_(rows);
+  samples_.slice(0, next_, end).copy_(samples);
+  labels_.slice(0, next_, end).copy_(labels);
+  next_ = end % rows_.size(0);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> KeyQueue::state() const {
+  return {
+      {"queue.rows", rows_}, {"queue.samples", samples_}, {"queue.labels", labels_}, {"queue.next", at::scalar_tensor(next_, at::kLong)}};
+}
+
+void KeyQueue::load(const SafetensorsFile& file) {
+  const at::Tensor next = named_tensor(file, "queue.next", at::scalar_tensor(0, at::kLong));
+  const at::Tensor rows = named_tensor(file, "queue.rows", rows_), samples = named_tensor(file, "queue.samples", samples_),
+                   labels = named_tensor(file, "queue.labels", labels_);
+  const int64_t place = next.item<int64_t>();
+  if (place < 0 || place >= rows_.size(0))
+    throw data_error("'{}': queue.next is {}, the queue has {} rows; the file was altered", file.path(), place, rows_.size(0));
+  next_ = place;
+  rows_ = rows;
+  samples_ = samples;
+  labels_ = labels;
+}
+
+namespace {
+
+void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
+  const at::NoGradGuard no_grad;
+  const auto source = named_state(from), target = named_state(to);
+  for (size_t i = 0; i < source.size(); ++i) target[i].second.copy_(source[i].second);
+}
+
+}  // namespace
+
+MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels) {
+  Recipe afresh = recipe;  // weights would be read once more, only to be written over
+  afresh.encoder = recipe.encoder.without_weights();
+  copy_ = encoder_and_head(afresh, channels);
+  copy_.to(of.encoder->parameters().front().device());
+  copy_all(*of.encoder, *copy_.encoder);
+  copy_all(*of.head, *copy_.head);
+  for (const auto* module : networks()) {
+    for (auto parameter : module->parameters()) parameter.set_requires_grad(false);
+  }
+  copy_.train(true);
+}
+
+void MomentumCopy::follow(const Model& model, double momentum) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> to = copy_.parameters();
+  std::vector<at::Tensor> from = model.parameters();
+  from.resize(to.size());  // without the predictor
+  at::_foreach_mul_(to, momentum);
+  at::_foreach_add_(to, from, 1 - momentum);
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> MomentumCopy::state() const {
+  auto all = named_state(*copy_.encoder, "momentum.encoder.");
+  for (auto& entry : named_state(*copy_.head, "momentum.head.")) all.push_back(std::move(entry));
+  return all;
+}
+
+void MomentumCopy::load(const SafetensorsFile& file) {
+  load_state(*copy_.encoder, file, "momentum.encoder.");
+  load_state(*copy_.head, file, "momentum.head.");
+}
+
+ShuffledGroups::ShuffledGroups(int64_t rows, int64_t groups, uint64_t seed, uint64_t step) {
+  if (groups < 1 || rows < 1 || rows % groups != 0) throw std::logic_error("shuffled groups: their number divides the rows");
+  RngKey key = {.domain = RngDomain::kShuffle, .seed = seed, .epoch = step};
+  const at::Tensor order = at::tensor(permutation(rows, key), at::kLong);
+  groups_ = order.split(rows / groups);
+  place_ = order.argsort();
+}
+
+at::Tensor ShuffledGroups::in_order(const std::vector<at::Tensor>& of_groups) const {
+  const at::Tensor all = at::cat(of_groups);
+  return all.index_select(0, upload(place_, all.device()));
+}
+
 namespace {
 
 constexpr int64_t kAboveIds = int64_t{1} << 40;
@@ -207,6 +305,24 @@ MethodEntry moco_entry() {
     return std::make_unique<Moco>(recipe, dataset, recipe.method.as<MocoOptions>(), std::move(parts));
   };
   return entry;
+}
+
+MocoOptions MocoOptions::resolved() const {
+  const bool v3 = version == MocoVersion::kV3;
+  MocoOptions all = *this;
+  if (!momentum) all.momentum = v3 ? 0.99 : 0.999;
+  if (!momentum_schedule) all.momentum_schedule = v3 ? MomentumSchedule::kCosine : MomentumSchedule::kConstant;
+  if (!queue) all.queue = v3 ? 0 : 4096;
+  if (!symmetric) all.symmetric = v3;
+  if (!predictor) all.predictor = v3 ? 4096 : 0;
+  return all;
+}
+
+double momentum_at(const MocoOptions& options, int64_t done, int64_t steps) {
+  const double momentum = *options.momentum;
+  if (*options.momentum_schedule == MomentumSchedule::kConstant) return momentum;
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, steps)));
+  return 1 - (1 - momentum) * (1 + std::cos(std::numbers::pi * share)) / 2;
 }
 
 }  // namespace debias

@@ -20,12 +20,72 @@
 // group needs images of all of them.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "debias/core/options.h"
+#include "debias/core/safetensors.h"
 #include "debias/train/methods/method.h"
+#include "debias/train/methods/model.h"
 
 namespace debias {
+
+// The newest keys of a run, with the samples and labels that they are of: a ring of rows.
+class KeyQueue {
+ public:
+  // `size` random rows of unit norm, a function of `seed`, of no sample and no class (-1).
+  KeyQueue(int64_t size, int64_t dim, uint64_t seed, c10::Device device);
+
+  // Rows [n, D] take the place of the oldest, in place: after the backward pass that reads them. n divides the size.
+  void add(const at::Tensor& rows, const at::Tensor& samples, const at::Tensor& labels);
+
+  const at::Tensor& rows() const { return rows_; }        // float32 [K, D]
+  const at::Tensor& samples() const { return samples_; }  // int64 [K]
+  const at::Tensor& labels() const { return labels_; }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const;  // "queue.rows", ".samples", ".labels", ".next"
+  void load(const SafetensorsFile& file);                         // data errors: missing, or of another size
+
+ private:
+  at::Tensor rows_, samples_, labels_;
+  int64_t next_ = 0;
+};
+
+// A copy of encoder and head that follows them: theta' <- m theta' + (1 - m) theta, without gradient. A part that any method can have.
+class MomentumCopy {
+ public:
+  MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels);  // equal to it at first; channels of the images
+
+  void follow(const Model& model, double momentum);  // parameters; running statistics are the copy's own, of what passes it
+  ModelOutput forward(const torch::Tensor& images, const ForwardOptions& options) const { return debias::forward(copy_, images, options); }
+
+  std::vector<const torch::nn::Module*> networks() const { return {copy_.encoder.get(), copy_.head.get()}; }
+  Encoder& encoder() const { return *copy_.encoder; }
+  std::vector<std::pair<std::string, torch::Tensor>> state() const;  // "momentum.encoder.", "momentum.head."
+  void load(const SafetensorsFile& file);
+
+ private:
+  Model copy_;
+};
+
+// A batch's rows in a random order, cut into groups of one size, and back: what ShuffleBN normalises together (He et al. 2020, section 3.3).
+class ShuffledGroups {
+ public:
+  // A uniformly random order that follows from seed and step alone. `groups` divides `rows` (logic error otherwise).
+  ShuffledGroups(int64_t rows, int64_t groups, uint64_t seed, uint64_t step);
+
+  const std::vector<at::Tensor>& groups() const { return groups_; }  // int64 [rows / groups] each: which rows
+  // Results of the groups [rows / groups, ...], one after the other, as [rows, ...] in the batch's own order.
+  at::Tensor in_order(const std::vector<at::Tensor>& of_groups) const;
+
+ private:
+  std::vector<at::Tensor> groups_;
+  at::Tensor place_;  // int64 [rows]: of each row among the groups
+};
 
 enum class MomentumSchedule { kConstant, kCosine };
 constexpr auto enum_words(MomentumSchedule) { return named("constant", "cosine"); }

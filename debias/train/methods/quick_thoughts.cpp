@@ -8,7 +8,7 @@
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/loader/batch_source.h"
 #include "debias/losses/neighbours.h"
-#include "debias/losses/scores.h"
+#include "debias/losses/objective.h"
 
 namespace debias {
 namespace {

@@ -1,18 +1,18 @@
 #include "debias/train/methods/term.h"
-#include "debias/train/methods/method.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "debias/core/error.h"
+#include "debias/core/npy.h"
 #include "debias/core/options.h"
 #include "debias/core/registry.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/train/methods/bias_data.h"
+#include "debias/train/methods/method.h"
 
 namespace debias {
 namespace {
@@ -248,6 +248,97 @@ std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset) {
     terms.back().begin_epoch(0);
   }
   return terms;
+}
+
+void TermSet::begin_epoch(int64_t epoch) {
+  for (auto& term : terms_) term.begin_epoch(epoch);
+}
+
+std::vector<std::string> TermSet::take_estimates(int64_t finished_epochs, const Metrics& metrics) {
+  std::vector<std::string> notes;
+  for (auto& term : terms_) {
+    for (auto& note : term.take_estimates(finished_epochs, metrics)) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+std::map<std::string, double> TermSet::estimates() const {
+  std::map<std::string, double> all;
+  for (const auto& term : terms_) {
+    for (const auto& [option, value] : term.estimates()) all[term.label() + "." + option] = value;
+  }
+  return all;
+}
+
+void TermSet::restore_estimates(const std::map<std::string, double>& estimates) {
+  for (auto& term : terms_) {
+    std::map<std::string, double> own;
+    const std::string prefix = term.label() + ".";
+    for (const auto& [name, value] : estimates) {
+      if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
+    }
+    term.restore_estimates(std::move(own));
+  }
+}
+
+std::vector<std::string> TermSet::labels() const {
+  std::vector<std::string> labels;
+  for (const auto& term : terms_) labels.push_back(term.label());
+  return labels;
+}
+
+std::vector<std::string> TermSet::cautions() const {
+  std::vector<std::string> lines;
+  for (const auto& term : terms_) {
+    if (const std::string caution = term.caution(); !caution.empty()) lines.push_back(term.label() + ": " + caution);
+  }
+  return lines;
+}
+
+Metrics TermSet::scheduled() const {
+  Metrics values;
+  for (const auto& term : terms_) {
+    for (const auto& [option, value] : term.scheduled()) values.emplace_back(term.label() + "." + option, value);
+  }
+  return values;
+}
+
+at::Tensor read_bias_features(const std::string& path, const SampleTable& dataset) {
+  const NpyArray array = read_npy(path);
+  if (array.dtype != DType::kFloat32 && array.dtype != DType::kFloat64) {
+    throw data_error("{}: bias features must be float32 or float64, found {}; convert them", path, name_of(array.dtype));
+  }
+  int64_t largest = -1;
+  for (int64_t i = 0; i < dataset.size(); ++i) largest = std::max(largest, dataset.id(i));
+  if (array.shape.size() != 2 || array.shape[0] <= largest || array.shape[1] < 1) {
+    throw data_error("{}: expected bias features of shape [N, F], a row for each sample id up to {} of data set '{}', found ({})", path,
+                     largest, dataset.info().name, fmt::join(array.shape, ", "));
+  }
+  const auto type = array.dtype == DType::kFloat32 ? at::kFloat : at::kDouble;
+  const at::Tensor features = at::from_blob(const_cast<std::byte*>(array.bytes.data()), array.shape, at::TensorOptions(type)).clone();
+  if (const at::Tensor bad = at::isfinite(features).all(1).logical_not().nonzero(); bad.size(0) > 0) {
+    throw data_error("{}: row {} is not finite ({} such rows); repair them", path, bad[0][0].item<int64_t>(), bad.size(0));
+  }
+  return features;
+}
+
+at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double>& weights) {
+  const auto C = static_cast<int64_t>(dataset.info().class_names.size());
+  const auto G = static_cast<int64_t>(dataset.info().bias_names.size());
+  at::Tensor counts = at::zeros({C, G}, at::kDouble);
+  auto table = counts.accessor<double, 2>();
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t label = dataset.label(i), bias = dataset.bias(i);
+    if (label < 0 || bias < 0) continue;
+    if (label >= C || bias >= G) {
+      throw data_error(
+          "counting labels by bias: {} of data set '{}' has label {} and bias label {}, there are {} classes and {} bias labels",
+          dataset.source(i), dataset.info().name, label, bias, C, G);
+    }
+    table[label][bias] += weights.empty() ? 1 : weights[i];
+  }
+  const at::Tensor of_bias = counts.sum(0);
+  return counts / of_bias.where(of_bias.gt(0), 1);
 }
 
 }  // namespace debias

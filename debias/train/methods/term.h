@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "debias/data/dataset.h"
+#include "debias/data/sample_table.h"
 #include "debias/losses/objective.h"
 #include "debias/train/methods/diagnostics.h"
 #include "debias/train/recipe/recipe.h"
@@ -87,5 +88,39 @@ GroupNotes notes_on_groups(const Recipe& recipe, const SampleTable& samples);
 // Builds terms that passed require_terms(). Those over pairs that can leave out some, and leave out none as the recipe has them, leave out
 // group mates. No file is read.
 std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
+
+// The terms of a run's objective together: schedules, estimates and names, over all of them.
+class TermSet {
+ public:
+  explicit TermSet(std::vector<Term> terms) : terms_(std::move(terms)) {}
+
+  void begin_epoch(int64_t epoch);  // from 0: schedules and estimates
+
+  // After an epoch's observers: the terms take the estimates that are due (Term::take_estimates).
+  std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
+  std::map<std::string, double> estimates() const;  // "bayesian.alpha": the last one taken; part of the training state
+  void restore_estimates(const std::map<std::string, double>& estimates);
+
+  std::vector<std::string> labels() const;
+  std::vector<std::string> cautions() const;  // warnings on the options of terms, one line each, for the start of a log
+  Metrics scheduled() const;                  // "bayesian.beta": the current value
+
+  std::vector<Term>::const_iterator begin() const { return terms_.begin(); }
+  std::vector<Term>::const_iterator end() const { return terms_.end(); }
+
+ private:
+  std::vector<Term> terms_;
+};
+
+// Bias information of objectives beyond the batch: features of a model that sees it, and its joint counts with the label.
+
+// A .npy file of float32 or float64 [N, F], row = sample id (the index in the source, the same under splits and held-out parts), as a
+// tensor. Data errors naming the file: another dtype or shape, no row for a sample of the data set, a row that is not finite.
+at::Tensor read_bias_features(const std::string& path, const SampleTable& dataset);
+
+// P(label | bias) as double [C, G], counted from the data set: column b is the distribution of labels among the samples of bias label b,
+// zero where there are none. Samples of unknown label or bias are left out. weights: of each sample, as a sampler draws it; none: all
+// alike.
+at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double>& weights = {});
 
 }  // namespace debias

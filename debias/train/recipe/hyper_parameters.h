@@ -2,7 +2,7 @@
 //
 // Each run's event file has its options (session start) and its end. A file in the sweep's folder names the options that differ and the
 // metric to show (the experiment). The messages are those of tensorboard/plugins/hparams/{plugin_data,api}.proto, written by hand
-// like those of tensorboard.h.
+// like those of metric_files.h.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 #include "debias/core/sha256.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/row_names.h"
-#include "debias/train/recipe/distinct_marks.h"
+#include "debias/train/recipe/marked_prior.h"
 
 namespace debias {
 namespace {

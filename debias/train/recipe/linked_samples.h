@@ -5,7 +5,7 @@
 //   positive   the same, and the second view of an image shows a random image of its group, drawn uniformly and including itself: the
 //              images of a group are views of one sample
 //
-// Links are transitive: if a is linked to b and b to c, all three are one group. Rows of the file (distinct_marks.h) with the answer `same` are
+// Links are transitive: if a is linked to b and b to c, all three are one group. Rows of the file (marked_prior.h) with the answer `same` are
 // links; without a column `answer` all rows are, except those of kind leak and random. A name is that of DatasetInfo's source or, if no
 // image has that name, the index of an image, from 0.
 #pragma once

@@ -11,7 +11,6 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"
-#include "debias/losses/objective.h"
 #include "debias/train/methods/method.h"
 #include "debias/train/recipe/recipe_sections.h"
 

@@ -3,7 +3,9 @@
 // The resolved recipe (every default written out) goes to the run folder and is itself a valid recipe.
 #pragma once
 
+#include <any>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,22 +15,57 @@
 #include "debias/augment/chosen.h"
 #include "debias/core/config.h"
 #include "debias/core/options.h"
-#include "debias/data/chosen.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/decode.h"
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
-#include "debias/data/on_error.h"
-#include "debias/encoders/chosen.h"
-#include "debias/evaluate/chosen.h"
+#include "debias/encoders/encoder.h"
+#include "debias/evaluate/protocol.h"
 #include "debias/losses/objective.h"
-#include "debias/optim/chosen.h"
-#include "debias/optim/value_schedule.h"
-#include "debias/runtime/precision.h"
-#include "debias/train/recipe/chosen.h"
+#include "debias/optim/optimizer.h"
+#include "debias/optim/schedule.h"
+#include "debias/runtime/device.h"
 #include "debias/train/recipe/linked_samples.h"
 #include "debias/train/recipe/option_source.h"
 
 namespace debias {
+
+// A recipe's choices from the training registries, with their options: read and checked once, then immutable.
+
+class Sampler;
+class SampleTable;
+struct MethodEntry;
+
+struct ChosenMethod {
+  std::shared_ptr<const MethodEntry> entry = {};
+  std::any options = {};                           // of the entry's type
+  std::optional<ChosenEncoder> bias_encoder = {};  // of a biased network; none: the recipe's
+  std::string where = {};                          // "recipe.yaml:12: " or empty, for messages
+  bool is_written = true;                          // false: the recipe names none
+
+  template <class Options>
+  const Options& as() const {
+    return std::any_cast<const Options&>(options);
+  }
+  Config section() const;  // with `name` and all options; reading it gives the same choice
+};
+ChosenMethod read_method(const Config& section);  // null section: the first method
+
+// Draws the visits of an epoch.
+enum class Draws {
+  kOnceEach,     // every sample
+  kIndependent,  // with replacement
+  kRounds        // rounds of one sample per group
+};
+
+struct ChosenSampler {
+  Config section;  // with `name` and all options; reading it gives the same choice
+  Draws draws = Draws::kOnceEach;
+  bool by_group = false;  // by group of class and bias label
+  // Usage error for samples without labels or, by group, without bias labels. Data error for an unknown label or bias label.
+  std::function<std::shared_ptr<const Sampler>(const SampleTable& samples)> make;
+};
+ChosenSampler read_sampler(const Config& section);  // null section: the first sampler
 
 // Forward pass: all views of a batch pass it at once (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.
@@ -156,7 +193,7 @@ struct TermRecipe {
   Config config() const;                      // every option written out, schedules as schedules
 };
 
-// classifier.h says what they mean.
+// model.h says what they mean.
 struct ClassifierOptions {
   ClassifierGradient gradient = ClassifierGradient::kStop;
   Auto<double> learning_rate = {};

@@ -11,7 +11,6 @@
 #include "debias/core/input_file.h"
 #include "debias/data/builders/data_make.h"
 #include "debias/data/builders/garments_on_scenes.h"
-#include "debias/data/builders/glyph_shapes.h"
 #include "debias/data/builders/glyphs.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/image/geometry.h"

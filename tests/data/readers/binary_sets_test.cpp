@@ -6,7 +6,6 @@
 #include <set>
 
 #include "debias/data/readers/cifar.h"
-#include "debias/data/readers/idx_file.h"
 #include "debias/data/readers/mnist.h"
 #include "debias/data/readers/stl10.h"
 #include "tests/data/fixture_files.h"

@@ -7,9 +7,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/evaluate/alignment.h"
-#include "debias/evaluate/protocols/bias_probe.h"
 #include "debias/evaluate/protocols/geometry.h"
-#include "debias/evaluate/protocols/geometry_metrics.h"
 #include "debias/evaluate/protocols/groups.h"
 #include "tests/evaluate/toy.h"
 #include "tests/support/refusals.h"

@@ -13,7 +13,6 @@
 #include "debias/core/philox.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/evaluate/protocols/ranked_gallery.h"
 #include "tests/evaluate/toy.h"
 #include "tests/support/refusals.h"
 

@@ -9,8 +9,8 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/encoder.h"
-#include "debias/train/loop/epoch_line.h"
-#include "debias/train/loop/frozen_features.h"
+#include "debias/train/loop/run_parts.h"
+#include "debias/train/loop/train_log.h"
 #include "debias/train/loop/training.h"
 #include "debias/train/loop/training_loop.h"
 #include "debias/train/named_tensor.h"

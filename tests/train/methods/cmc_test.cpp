@@ -9,7 +9,6 @@
 #include "debias/encoders/state.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/methods/cmc.h"
-#include "debias/train/methods/memory_bank.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "debias/runtime/unit_rows.h"
-#include "debias/train/methods/key_queue.h"
 #include "debias/train/methods/moco.h"
-#include "debias/train/methods/shuffled_groups.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"

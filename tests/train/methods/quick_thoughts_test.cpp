@@ -12,7 +12,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/losses/neighbours.h"
-#include "debias/losses/scores.h"
+#include "debias/losses/objective.h"
 #include "debias/train/loop/run_parts.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "debias/train/state/tensorboard.h"
+#include "debias/train/state/metric_files.h"
 #include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 

@@ -16,7 +16,6 @@
 #include "debias/core/error.h"
 #include "debias/core/recipe_keys.h"
 #include "debias/train/state/run_folder.h"
-#include "debias/train/state/run_lock.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"

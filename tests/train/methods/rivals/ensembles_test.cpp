@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "debias/encoders/state.h"
-#include "debias/train/methods/bias_data.h"
-#include "debias/train/methods/rivals/learned_mixin.h"
-#include "debias/train/methods/rivals/rubi.h"
+#include "debias/train/methods/rivals/ensembles.h"
+#include "debias/train/methods/term.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/train/methods/rivals/classifiers.h"

@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "debias/encoders/state.h"
-#include "debias/train/methods/rivals/group_dro.h"
-#include "debias/train/methods/rivals/jtt.h"
+#include "debias/train/methods/rivals/worst_groups.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/train/methods/rivals/classifiers.h"

@@ -6,10 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/train/methods/rivals/hsic.h"
-#include "debias/train/methods/rivals/lnl.h"
-#include "debias/train/methods/rivals/rebias.h"
-#include "debias/train/methods/rivals/second_update.h"
+#include "debias/train/methods/rivals/independence.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/train/methods/rivals/classifiers.h"

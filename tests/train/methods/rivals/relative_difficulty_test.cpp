@@ -6,9 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "debias/train/methods/rivals/dfa.h"
-#include "debias/train/methods/rivals/lff.h"
-#include "debias/train/methods/rivals/sample_visits.h"
+#include "debias/train/methods/rivals/relative_difficulty.h"
 #include "tests/support/finite_differences.h"
 #include "tests/train/methods/rivals/classifiers.h"
 #include "tests/train/sample_list.h"

@@ -1,8 +1,0 @@
-// Kind of a sample.
-#pragma once
-
-namespace debias {
-
-enum class SampleKind { kImages, kSentences };
-
-}  // namespace debias
