@@ -26,7 +26,7 @@ void hold_parts(fuzz::MemoryFolder& folder, std::string_view text) {
 
 void require_reports(const std::vector<RunRecord>& runs) {
   const std::string page = run_report_html(runs, "1.0");
-  fuzz::require(!run_report_text(runs, true).empty(), "there is something to say");
+  fuzz::require(!run_report_text(runs, {.verbose = true}).empty(), "there is something to say");
   fuzz::require(page.ends_with("</html>\n"), "the page is whole");
   const std::string json = run_report_json(runs).dump(-1, ' ', false, Json::error_handler_t::replace);
   fuzz::require(Json::parse(json).at("runs").size() == 1, "what programs read is JSON");

@@ -2,7 +2,7 @@
 """scripts/check_report.py PAGE.html [PAGE.html ...] [--shots DIR]: opens pages of `debias report` and `debias study` in headless Chromium.
 
 Each page is opened at 390 and 1280 pixels, light and dark. It must ask for nothing beyond itself, write nothing to the console, be no wider
-than its window, show every image, and have text of 9 pixels or more in its charts, folded ones too. Pictures of it go to DIR. Needs only Python and
+than its window, show every image, and have text of 12 pixels or more in its charts, folded ones too. Pictures of it go to DIR. Needs only Python and
 Chromium (`apt-get install chromium`, or CHROMIUM=PATH); speaks the DevTools protocol over a pipe. Ends with 1 where something is amiss.
 """
 
@@ -118,7 +118,7 @@ def check(browser, page, width, scheme, shots):
         faults.append(f"is {found['width']} pixels wide")
     if found["broken"] or found["unnamed"]:
         faults.append(f"has {found['broken']} broken images, {found['unnamed']} charts or images without words")
-    if found["smallest"] < 9:
+    if found["smallest"] < 12:
         faults.append(f"has text of {found['smallest']:.1f} pixels in a chart")
     if found["outside"]:
         faults.append(f"has text beyond the edge of: {', '.join(found['outside'][:5])}")

@@ -141,7 +141,8 @@ int run_pairs(const PairsArguments& arguments) {
   if (!arguments.html.empty())
     write_file_atomically(arguments.html, pairs_page(found, source, "Pairs of " + arguments.run.path + arguments.table.vectors));
   if (!arguments.json) {
-    print_lines(arguments.verbose ? full_text(found, source) : short_text(found));
+    print_text(arguments.verbose ? full_text(found, source) : short_text(found), text_style(arguments.verbose),
+               found.copies.empty() ? Tone::kNeutral : Tone::kBad);
     return 0;
   }
   for (const auto& note : found.notes) log->warn(note);
@@ -196,7 +197,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
   verb->add_option("--seed", arguments->request.seed, "seed of the random pairs (1)");
   verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
-  verb->add_flag("-v,--verbose", arguments->verbose, "print all groups of copies and all pairs");
+  add_verbose(*verb, arguments->verbose, "all groups of copies and all pairs");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias pairs --embeddings Z.npy --csv C.csv --out pairs.csv --html pairs.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_pairs(*arguments); }; });

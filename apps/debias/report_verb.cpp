@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLargePage = 5'000'000;  // bytes
+constexpr size_t kLargePage = 2'000'000;  // bytes
 
 struct ReportArguments {
   std::vector<std::string> runs;
@@ -69,7 +69,8 @@ int run_report(ReportArguments arguments) {
     print_json(out);
     return 0;
   }
-  print_lines(run_report_text(runs, arguments.verbose));
+  const TextStyle style = text_style(arguments.verbose);
+  print_text(run_report_text(runs, style), style, Tone::kNeutral);
   if (!path.empty()) print_lines(path + "\n");
   return 0;
 }
@@ -83,7 +84,7 @@ void add_report_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--out", arguments->out, "HTML page to write (RUN/report.html for one run, report.html for several)")
       ->option_text("FILE.html");
   verb->add_flag("--text", arguments->text, "print the verdict on the terminal; write a page only with --out");
-  verb->add_flag("-v,--verbose", arguments->verbose, "print all of it: details, every number as a table, what is missing");
+  add_verbose(*verb, arguments->verbose, "all of it: details, every number as a table, what is missing");
   verb->add_flag("--json", arguments->json, "print the verdict and the key numbers as one JSON object; write a page only with --out");
   verb->footer("Example: debias report runs/infonce runs/debiased --out comparison.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_report(*arguments); }; });

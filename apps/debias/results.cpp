@@ -1,8 +1,10 @@
 #include "apps/debias/results.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -49,6 +51,45 @@ std::string coloured_line(std::string_view line, const TextStyle& style) {
   return style.bar.size() < 2 ? std::string(line) : with_coloured_bars(line, style.bar);  // "#" is in texts, too
 }
 
+// Columns; 0 where standard output is no terminal.
+size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// Commands are to be copied, and columns stay below each other.
+bool may_break(std::string_view line) {
+  const size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return false;
+  const std::string_view words = line.substr(begin);
+  return !words.starts_with("next:") && !words.starts_with("Next,") && words.find("  ") == std::string_view::npos;
+}
+
+// The line, broken between words where it is wider than the terminal.
+std::string broken(std::string_view line, size_t width) {
+  constexpr size_t kLeast = 40;
+  if (width < kLeast || columns_of(line) <= width || !may_break(line)) return std::string(line);
+  const size_t begin = line.find_first_not_of(' ');
+  std::string text, own(line.substr(0, begin));
+  for (std::string_view rest = line.substr(begin); !rest.empty();) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    const bool is_first = own.find_first_not_of(' ') == std::string::npos;
+    if (!is_first && columns_of(own) + 1 + columns_of(word) > width) {
+      text += own + "\n";
+      own = std::string(begin + 2, ' ') + std::string(word);
+    } else {
+      own += (is_first ? "" : " ") + std::string(word);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text + own;
+}
+
 }  // namespace
 
 void print_json(const nlohmann::ordered_json& json, int indent) { fmt::print("{}\n", json_without_control_characters(json, indent)); }
@@ -69,15 +110,14 @@ TextStyle text_style(bool verbose) {
 
 void print_text(std::string_view lines, const TextStyle& style, Tone verdict) {
   const std::string text = lines_without_control_characters(lines);
-  if (!style.colour) {
-    fmt::print("{}", text);
-    return;
-  }
+  const size_t width = terminal_width();
   std::string coloured;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    if (coloured.empty()) {
+    const std::string line = broken(rest.substr(0, end), width);
+    if (!style.colour) {
+      coloured += line;
+    } else if (coloured.empty()) {
       coloured += fmt::format("\033[1{}m{}{}", verdict == Tone::kBad ? ";31" : verdict == Tone::kGood ? ";32" : "", line, kPlain);
     } else {
       coloured += coloured_line(line, style);

@@ -184,7 +184,7 @@ std::string audit_page(const FolderAudit& audit, const std::string& name, const 
   const AuditResult& result = audit.result;
   const bool alarm = std::ranges::any_of(result.findings, &AuditFinding::is_alarm);
   const std::string rows = audit.rows.embeddings.empty() ? "images" : "rows";
-  page.lead(element("p", alarm ? "answer alarm" : "answer", plain(verdict_line(result, rows) + ".")));
+  page.lead(element("p", alarm ? "lead alarm" : "lead", plain(verdict_line(result, rows) + ".")));
   page.lead(element("p", "note", plain(audited_line(result, rows) + ".")));
   const auto shortcuts = result.of(AuditVerdict::kShortcut), looks = result.of(AuditVerdict::kLook);
   std::vector<const AuditFinding*> shown;
@@ -210,7 +210,7 @@ std::string audit_page(const FolderAudit& audit, const std::string& name, const 
                 table_in_scroller(findings_table(others, result)));
   }
   page.heading(2, "Next");
-  for (const std::string& command : commands) page.preformatted(command);
+  for (const std::string& command : commands) page.command(command);
   if (!result.notes.empty() || !audit.bad.empty()) {
     page.heading(2, "Notes");
     for (const std::string& note : result.notes) page.paragraph(plain(note));

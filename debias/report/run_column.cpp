@@ -201,6 +201,7 @@ std::string prediction_source(const EvaluationRecord& record, const std::string&
 
 std::string prediction_source(const RunRecord& run, const std::string& metric) {
   if (!run.titles->of(metric).of_predictions) return "";
+  if (const EvaluationRecord* groups = run.evaluation("groups"); run.is_fixed() && groups != nullptr) return groups->predictions;
   const RecipeFacts& recipe = run.recipe;
   if (recipe.has_protocol("groups")) {
     const std::string& asked = recipe.groups_predictions;

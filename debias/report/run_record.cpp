@@ -214,9 +214,38 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
     runs.push_back(read_run(path, program));
     if (!seen.insert(real_path(path)).second) throw usage_error("report: run '{}' is given twice; give it once", path);
   }
-  const std::vector<std::string> labels = distinct_labels(paths);
+  const std::vector<std::string> labels = short_labels(distinct_labels(paths));
   for (size_t i = 0; i < runs.size(); ++i) runs[i].label = labels[i];
   return runs;
+}
+
+std::vector<std::string> short_labels(const std::vector<std::string>& labels) {
+  const auto where_distinct = [](const std::vector<std::string>& from, auto&& shortened) {
+    std::vector<std::string> to;
+    for (const std::string& label : from) to.push_back(shortened(label));
+    return std::set<std::string>(to.begin(), to.end()).size() == from.size() ? to : from;
+  };
+  // "ce/seed-1" and "end/seed-1" differ in what is in front.
+  std::vector<std::string> found = labels;
+  const auto seed_of = [](const std::string& label) {
+    const size_t at = label.rfind("/seed-");
+    return at == std::string::npos || at == 0 ? "" : label.substr(at);
+  };
+  const std::string seed = labels.empty() ? "" : seed_of(labels.front());
+  if (!seed.empty() && std::ranges::all_of(labels, [&](const std::string& label) { return seed_of(label) == seed; }))
+    found = where_distinct(found, [&](const std::string& label) { return label.substr(0, label.size() - seed.size()); });
+  // "data.train.correlation=0.99", as folders of a sweep are named.
+  return where_distinct(found, [](const std::string& label) {
+    std::string text;
+    for (size_t begin = 0; begin <= label.size();) {
+      const size_t end = std::min(label.find('/', begin), label.size());
+      const std::string part = label.substr(begin, end - begin);
+      const size_t dot = part.rfind('.', part.find('='));
+      text += (begin == 0 ? "" : "/") + (part.find('=') == std::string::npos || dot == std::string::npos ? part : part.substr(dot + 1));
+      begin = end + 1;
+    }
+    return text;
+  });
 }
 
 std::vector<std::string> distinct_labels(const std::vector<std::string>& paths) {

@@ -90,4 +90,8 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
 // The last parts of each path, as many as make all of them distinct.
 std::vector<std::string> distinct_labels(const std::vector<std::string>& paths);
 
+// Without a seed that all have, and with the last word of the keys that a sweep's folders are named by, as long as they stay distinct:
+// "ce/correlation=0.99" of "ce/data.train.correlation=0.99/seed-1".
+std::vector<std::string> short_labels(const std::vector<std::string>& labels);
+
 }  // namespace debias

@@ -39,7 +39,6 @@ cursor:pointer}
 .answers button:disabled{opacity:.45;cursor:default}
 progress{width:100%;max-width:40.75rem;height:.6rem;accent-color:var(--accent)}
 kbd{font:.8em ui-monospace,Menlo,Consolas,monospace;border:1px solid var(--rule);border-radius:3px;padding:0 .3em}
-.lead{font-size:1.125rem;font-weight:600}
 .remarks{padding-left:1.1rem;max-width:48rem;overflow-wrap:anywhere}
 .one{border-bottom:1px solid var(--faint);padding:.6rem 0}
 .one p{margin:0 0 .4rem;font-size:.9375rem}
@@ -56,7 +55,6 @@ const data=JSON.parse(document.getElementById("data").textContent),pairs=data.pa
 let at=0,unsaved=false;const done=[],by=id=>document.getElementById(id);
 function picture(src,alt){if(src){const m=document.createElement("img");m.src=src;m.alt=alt;return m}
 const n=document.createElement("div");n.className="none";n.textContent="no image";return n}
-for(const f of document.querySelectorAll("figure[data-i]"))f.prepend(picture(data.images[f.dataset.i],f.textContent));
 function side(i){const f=document.createElement("figure"),c=document.createElement("figcaption");
 c.textContent=i?pairs[at].b:pairs[at].a;f.append(picture(data.images[pairs[at].images[i]],c.textContent),c);return f}
 function show(){const end=at>=pairs.length;by("pair").replaceChildren(...(end?[]:[side(0),side(1)]));
@@ -133,6 +131,15 @@ class StoredImages {
     }
   }
 
+  // For an image that is shown once, without the script; nothing where there is no room.
+  Html shown(int64_t row, int side, const std::string& alt, size_t most_bytes) {
+    const std::string image = encoded(row, side);
+    if (bytes_ + image.size() > most_bytes) return {};
+    bytes_ += image.size();
+    if (image.empty()) return element("div", "none", plain("no image"));
+    return {fmt::format("<img src=\"{}\" alt=\"{}\"/>", image, escaped(alt))};
+  }
+
   // Its place; nullopt where there is no room.
   std::optional<size_t> place_of(int64_t row, int side, size_t most_bytes) {
     if (const auto found = places_.find({row, side}); found != places_.end()) return found->second;
@@ -172,12 +179,11 @@ Html copies_row(const CopiedImage& image, const PairSource& source, StoredImages
   size_t count = 0;
   for (const int64_t row : order) {
     if (count == kShownCopies) break;
-    const auto place = images.place_of(row, kCopySide, kBytesForCopies);
     const RowWords words = row_words(source, row);
     const std::string name = fs::path(words.path).filename().string();
     const Html caption = element("figcaption", "", plain(name + (image.labels_conflict ? " (" + words.label + ")" : "")));
-    shown += {fmt::format("<figure title=\"{}\"{}>{}</figure>", escaped(words.path), place ? fmt::format(" data-i=\"{}\"", *place) : "",
-                          caption.source)};
+    shown += {fmt::format("<figure title=\"{}\">{}{}</figure>", escaped(words.path),
+                          images.shown(row, kCopySide, name, kBytesForCopies).source, caption.source)};
     ++count;
   }
   if (order.size() > count) shown += element("span", "rest", plain(fmt::format("and {} more", order.size() - count)));
@@ -285,7 +291,7 @@ std::string pairs_page(const FoundPairs& found, const PairSource& source, const 
   StoredImages images(source);
   std::string verdict = found.verdict;
   if (!verdict.empty() && verdict[0] >= 'a' && verdict[0] <= 'z') verdict[0] = static_cast<char>(verdict[0] - 'a' + 'A');
-  page.paragraph(plain(verdict + "."), "lead");
+  page.lead(element("p", found.conflicts() > 0 || (found.leaks && found.leaks->leaked > 0) ? "lead alarm" : "lead", plain(verdict + ".")));
   add_copies(page, found, source, images);
   add_leaks(page, found, source);
   std::vector<PairRow> to_mark;
@@ -314,10 +320,10 @@ std::string pairs_page(const FoundPairs& found, const PairSource& source, const 
     page.add(element("ul", "remarks", notes));
   }
   nlohmann::ordered_json data = {{"download", "answers.csv"}, {"pairs", pairs}, {"images", images.json()}};
-  page.add({fmt::format(
-      "<style>{}</style>\n<noscript><p class=\"warning\">This page needs JavaScript to show images and to take answers.</p></noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n",
-      kPairsStyle, for_script(data), kPairsScript)});
+  page.add(
+      {fmt::format("<style>{}</style>\n<noscript><p class=\"warning\">Pairs are shown and marked with JavaScript.</p></noscript>\n"
+                   "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n",
+                   kPairsStyle, for_script(data), kPairsScript)});
   return page.html();
 }
 

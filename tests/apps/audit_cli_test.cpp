@@ -1,6 +1,8 @@
 // `debias data plant` and `debias audit` as processes: a shortcut is planted, found, accepted and trained against.
 #include <pty.h>
 
+#include <sstream>
+
 #include "debias/core/philox.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/blur.h"
@@ -157,9 +159,11 @@ TEST_F(AuditCommand, ThePageHasTheNumbersOfTheJsonAndNeedsNothingElse) {
 }
 
 // What a terminal shows of the command.
-std::string on_terminal(const Words& words, const std::map<std::string, std::string>& variables) {
+std::string on_terminal(const Words& words, const std::map<std::string, std::string>& variables, unsigned short columns = 0) {
   int terminal = -1;
-  const pid_t process = forkpty(&terminal, nullptr, nullptr, nullptr);
+  winsize size{};
+  size.ws_col = columns;
+  const pid_t process = forkpty(&terminal, nullptr, nullptr, &size);
   if (process == 0) {
     for (const auto& [name, value] : variables) value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> pointers;
@@ -195,6 +199,20 @@ TEST_F(AuditCommand, TheTextIsShortAndHasColoursAndBarsOnATerminalThatHasThem) {
     none[name] = value;
     expect_parts(on_terminal({"audit", "planted", "-q"}, none), {"mark, top left"}, {"\033", "█"});
   }
+  auto plain = colours;
+  plain["NO_COLOR"] = "1";
+  std::istringstream lines(on_terminal({"audit", "planted", "-q"}, plain, 50));
+  std::string unbroken;
+  for (std::string line; std::getline(lines, line);) {
+    line.pop_back();  // the terminal's carriage return
+    if (!line.starts_with("next: ")) {
+      EXPECT_LE(line.size(), 50u);
+    }
+    unbroken += (line.starts_with("  ") && !line.starts_with("   with") ? line.substr(line.find_first_not_of(' ') - 1) : "\n" + line);
+  }
+  for (const char* part : {"not detectable: half-transparent or tilted marks, and logos on very small images, as shortcuts",
+                           "next: debias init planted --labels bias.csv"})
+    EXPECT_THAT(unbroken, HasSubstr(part));
   auto ascii = colours;
   ascii["LC_ALL"] = "C";
   expect_parts(on_terminal({"audit", "planted", "-q"}, ascii), {"heron ##"}, {"█"});

@@ -13,7 +13,7 @@ std::string fault_of(const std::string& run) {
   try {
     const std::vector<RunRecord> runs = read_runs({run}, reading_program());
     run_report_html(runs, "0.1.0");
-    run_report_text(runs, true);
+    run_report_text(runs, {.verbose = true});
     run_report_json(runs).dump();
   } catch (const Error& error) {
     return error.kind() == ErrorKind::kData ? "" : std::string("no data error: ") + error.what();

@@ -55,7 +55,8 @@ TEST_F(KeyNumbers, OfRunsThatWereEvaluatedByOtherOptionsHaveNoMean) {
   EXPECT_TRUE(std::isnan(number.value));
   EXPECT_EQ(number.seeds(), 0);
   EXPECT_EQ(row_of(found, "test.rankme").by_column[0]->value, 7);
-  EXPECT_THAT(run_report_text(runs, true), HasSubstr("Undefined: runs of one column were evaluated with other options or on other data"));
+  EXPECT_THAT(run_report_text(runs, {.verbose = true}),
+              HasSubstr("Undefined: runs of one column were evaluated with other options or on other data"));
 }
 
 TEST_F(KeyNumbers, OfRunsThatWereEvaluatedWithOtherRecipesHaveNoMean) {

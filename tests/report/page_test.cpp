@@ -67,7 +67,7 @@ TEST(Page, HeadingsGoDownOneLevelAtATime) {
 
 TEST(Page, TablesHeadTheirRowsAndColumnsAndScrollInsideThemselves) {
   const std::string html = sample_page().html();
-  expect_parts(html, {"<p class=\"caption\">caption &lt;here&gt;</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+  expect_parts(html, {"<p class=\"caption\">caption &lt;here&gt;</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                       "aria-label=\"caption &lt;here&gt;\"><table>",
                       "<th class=\"n\" scope=\"col\">run</th>", "<th scope=\"colgroup\" colspan=\"2\">test</th>",
                       "<th scope=\"row\">accuracy</th><td class=\"n\" style=\"--v:0.87\">87 %</td>"});

@@ -59,7 +59,7 @@ class Reports : public InFolder {
     expect_self_contained(page);
     return page;
   }
-  std::string text(const std::vector<std::string>& names) const { return run_report_text(read(names), true); }
+  std::string text(const std::vector<std::string>& names) const { return run_report_text(read(names), {.verbose = true}); }
 };
 
 }  // namespace debias

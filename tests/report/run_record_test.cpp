@@ -136,4 +136,13 @@ TEST_F(RunRecords, OneFolderTwiceIsRefused) {
   EXPECT_THAT(usage_error_of([&] { read_runs({"run", "run/."}, kProgram); }), HasSubstr("is given twice"));
 }
 
+TEST(ShortLabels, LeaveOutWhatAllHaveAsLongAsTheyStayDistinct) {
+  EXPECT_THAT(short_labels({"ce/data.train.correlation=0.99/seed-1", "end/data.train.correlation=0.995/seed-1"}),
+              ElementsAre("ce/correlation=0.99", "end/correlation=0.995"));
+  EXPECT_THAT(short_labels({"ce/seed-1", "end/seed-2"}), ElementsAre("ce/seed-1", "end/seed-2"));
+  EXPECT_THAT(short_labels({"data.train.seed=1", "data.test.seed=1"}), ElementsAre("data.train.seed=1", "data.test.seed=1"));
+  EXPECT_THAT(short_labels({"seed-1", "v1.0"}), ElementsAre("seed-1", "v1.0"));
+  EXPECT_THAT(short_labels({}), IsEmpty());
+}
+
 }  // namespace debias::run_record_test

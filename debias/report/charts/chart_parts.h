@@ -10,8 +10,8 @@
 namespace debias {
 
 inline constexpr double kChartWidth = 360;
-inline constexpr double kFont = 11, kTitleFont = 13;
-inline constexpr double kLine = 15;  // height of a line of kFont
+inline constexpr double kFont = 12.5, kTitleFont = 14;
+inline constexpr double kLine = 16;  // height of a line of kFont
 inline constexpr double kLeft = 1;   // of titles and legends
 inline constexpr double kRightMargin = 14;
 

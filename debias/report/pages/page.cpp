@@ -42,7 +42,7 @@ Html table_html(const Table& table) {
 Html table_in_scroller(const Table& table) {
   const std::string caption = escaped(table.caption);
   const std::string above = caption.empty() ? "" : "<p class=\"caption\">" + caption + "</p>";
-  return {fmt::format("{}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{}</div>\n", above,
+  return {fmt::format("{}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n", above,
                       caption.empty() ? "Table" : caption, table_html(table).source)};
 }
 

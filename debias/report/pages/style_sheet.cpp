@@ -22,24 +22,27 @@ p{margin:.5rem 0;max-width:48rem;overflow-wrap:anywhere}
 .missing{color:var(--muted);font-size:.875rem;border-left:3px solid var(--rule);padding-left:.75rem}
 .warning{border-left:3px solid var(--mark);padding-left:.75rem}
 a{color:var(--accent)}
-code,pre{font:.85em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+code,pre{font:max(.85em,12px)/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{background:var(--raised);padding:.75rem;overflow-x:auto;border-radius:4px;margin:.5rem 0}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;padding:0;margin:.75rem 0;font-size:.9rem}
 .scroll{overflow-x:auto;margin:.75rem 0;max-width:100%;background:linear-gradient(to left,var(--ground) 30%,transparent) right/3rem 100% no-repeat local,
 linear-gradient(to left,var(--rule),transparent) right/1.1rem 100% no-repeat scroll}
-.lead{font-size:1.15rem;font-weight:600;margin:.25rem 0 .75rem;max-width:60rem}
-.first{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:.5rem 2.5rem;align-items:start;margin:.5rem 0}
-.first>*{min-width:0}
-.first .figures{margin:0;display:block}.first .scroll{margin-top:0;max-height:34rem;overflow:auto}
+.lead{font-size:1.2rem;line-height:1.35;font-weight:600;margin:.5rem 0 1rem;max-width:none;border-left:5px solid var(--accent);padding-left:.75rem}
+.lead.alarm{border-color:var(--mark)}
+.first{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));grid-template-rows:auto 1fr;gap:.5rem 2.5rem;align-items:start;margin:.5rem 0}
+.first>*{min-width:0}.first>.seen{grid-column:2;grid-row:1/3}
+.first .figures{margin:0;display:block}.first .caption{margin-top:0}.first .scroll{margin-top:0;max-height:34rem;overflow:auto}
+@media (max-width:52rem){.first{display:block}.first>*{margin-bottom:1rem}}
 .examples{border-collapse:collapse;font-size:.8125rem;line-height:1.25;width:100%;table-layout:fixed;margin:0 0 .6rem}
 .examples caption{text-align:left;font-weight:600;padding:0 0 .2rem}
-.examples th{width:19%;font-weight:400;color:var(--muted);overflow-wrap:anywhere;padding:.1rem .3rem .1rem 0;border:0}
+.examples tr>:first-child{width:24%}
+.examples th{font-weight:400;color:var(--muted);overflow-wrap:anywhere;padding:.1rem .3rem .1rem 0;border:0}
 .examples td{overflow-wrap:anywhere;padding:.1rem .3rem .1rem 0;border:0}
 .examples img{display:block;width:100%;max-width:4.5rem;aspect-ratio:1;object-fit:contain;image-rendering:pixelated;background:var(--raised)}
 .wrong{color:var(--mark);font-weight:600}
 .command{display:flex;gap:.5rem;align-items:stretch;margin:.35rem 0;max-width:60rem}
-.command code{flex:1;min-width:0;overflow-x:auto;white-space:nowrap;background:var(--raised);padding:.5rem .75rem;border-radius:4px;user-select:all}
-.command button{font:inherit;font-size:.875rem;color:var(--ink);background:var(--raised);border:1px solid var(--muted);border-radius:4px;padding:0 .9rem;cursor:pointer}
+.command code{flex:1;min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;background:var(--raised);padding:.5rem .75rem;border-radius:4px;user-select:all}
+.command button{align-self:flex-start;padding:.4rem .9rem;font:inherit;font-size:.875rem;color:var(--ink);background:var(--raised);border:1px solid var(--muted);border-radius:4px;cursor:pointer}
 @media (scripting:none){.command button{display:none}}
 .section{margin:0;border-top:1px solid var(--rule);padding:.15rem 0}
 .section>summary{padding:.4rem 0;color:var(--ink)}
@@ -76,12 +79,12 @@ tr.group th{font-weight:600;padding-top:.9rem;border-bottom:1px solid var(--rule
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,21rem),1fr));gap:1.25rem 1.5rem;margin:1rem 0;align-items:start}
 figure{margin:0;min-width:0}
 figcaption{font-size:.8125rem;color:var(--muted);overflow-wrap:anywhere;margin-top:.25rem}
-figcaption code{color:var(--ink);display:block;overflow-x:auto;white-space:nowrap}
+figcaption code{color:var(--ink);display:block;overflow-wrap:anywhere}
 details{margin:.75rem 0}
 summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
-.chart{display:block;width:100%;max-width:30rem;height:auto;font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+.chart{display:block;width:100%;max-width:28rem;height:auto;font:12.5px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
 .chart text{fill:var(--ink)}
-.chart .title{font-size:13px;font-weight:600}
+.chart .title{font-size:14px;font-weight:600}
 .chart .muted{fill:var(--muted)}
 .chart .halo{paint-order:stroke;stroke:var(--ground);stroke-width:3px}
 .grid{fill:none;stroke:var(--faint)}
@@ -101,10 +104,10 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .d1{stroke-dasharray:5 2.5}.d2{stroke-dasharray:1.8 1.8}.d3{stroke-dasharray:8 2.5 1.8 2.5}
 .c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}
 .cm{--c:var(--muted)}.c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}
-@media (max-width:40rem){.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:break-word}
+@media (max-width:40rem){h1{font-size:1.3rem;margin-top:0}.lead{font-size:1.05rem;margin-bottom:.5rem}main{padding-top:.75rem}.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:break-word}
 .scroll th,.scroll td{padding-right:.5rem}}
 .near{list-style:none;padding:0;margin:.75rem 0}
-.near>li{display:flex;gap:.6rem;overflow-x:auto;padding:.5rem 0;border-bottom:1px solid var(--faint)}
+.near>li{display:flex;flex-wrap:wrap;gap:.6rem;padding:.5rem 0;border-bottom:1px solid var(--faint)}
 .thumb{flex:0 0 5.25rem;font-size:.75rem;line-height:1.3}
 .thumb img{display:block;width:5.25rem;height:5.25rem;object-fit:contain;image-rendering:pixelated;border:3px solid transparent;background:var(--raised)}
 .thumb img{margin-bottom:.2rem}
@@ -116,8 +119,6 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .why{display:block}
 .film{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:.75rem;margin:.75rem 0;max-width:54rem}
 .film img{display:block;width:100%;height:auto;background:var(--raised)}
-.answer{max-width:60rem;font-size:1.3rem;line-height:1.35;font-weight:600;margin:.75rem 0;border-left:5px solid var(--accent);padding-left:.75rem}
-.answer.alarm{border-color:var(--mark)}
 .finding{border-top:1px solid var(--rule);margin:1.5rem 0 0;padding-top:.25rem}
 .finding h3{margin:.75rem 0 .25rem;font-size:1.15rem}
 .tag{font-size:.75rem;font-weight:400;color:var(--muted);border:1px solid var(--rule);border-radius:1rem;padding:.05rem .5rem;margin-left:.5rem;white-space:nowrap}
@@ -139,9 +140,9 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .heatmap{flex:0 1 400px;max-width:400px;margin:.75rem 0}
 .beside{display:flex;flex-wrap:wrap;gap:0 1.5rem}
 .beside>div{flex:1 1 16rem;min-width:0;margin:.5rem 0}
-@media (max-width:40rem){.answer{font-size:1.1rem}.sights{grid-template-columns:repeat(3,minmax(0,1fr))}}
+@media (max-width:40rem){.sights{grid-template-columns:repeat(3,minmax(0,1fr))}}
 @media print{.heatmap{flex-basis:14rem;max-width:14rem}.sights>li,.beside,.shares{break-inside:avoid}h2,h3,.rowhead{break-after:avoid}
-details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
+details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li,tr{break-inside:avoid}.scroll,.first .scroll{overflow:visible;max-height:none;background:none}}
 )";
 }
 

@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kThumbnailBytes = 2'400'000, kMapPoints = 24'000;  // of a page
+constexpr int64_t kThumbnailBytes = 1'000'000, kMapPoints = 12'000;  // of a page
 constexpr size_t kMostMapPoints = 3000;
 
 std::string shared_words(const std::vector<int64_t>& shared, const EvaluatedSet& set) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
+#include <numeric>
 
 #include "debias/report/run_column.h"
 #include "debias/report/sections/evaluation_figures.h"
@@ -14,7 +15,7 @@
 namespace debias {
 namespace {
 
-constexpr size_t kMostFigureRows = 12, kNamedInTitle = 3;
+constexpr size_t kMostFigureRows = 12, kNamedInTitle = 3, kLongestNames = 60;
 
 std::string last_part(std::string path) {
   while (path.ends_with('/')) path.pop_back();
@@ -48,9 +49,22 @@ std::string title_of(const ReportData& data) {
     const char* before = i == 0 ? "" : count == 2 ? " against " : i + 1 == count ? " and " : ", ";
     names += before + data.columns[i].label;
   }
-  if (named < count) names = fmt::format("{} methods: {} and {} more", count, names, count - named);
+  if (named < count) {
+    names = names.size() > kLongestNames ? fmt::format("{} methods", count)
+                                         : fmt::format("{} methods: {} and {} more", count, names, count - named);
+  }
   const std::string on = data_name(data.runs);
   return names + (on.empty() ? "" : " on " + on);
+}
+
+std::string lower_first(std::string words) {
+  if (!words.empty() && words[0] != 'k') words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
+  return words;
+}
+
+std::string upper_first(std::string words) {
+  if (!words.empty() && !words.starts_with("kNN")) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return words;
 }
 
 bool has_number(const NumberRow& row, size_t column) { return row.by_column[column] && !std::isnan(row.by_column[column]->value); }
@@ -90,6 +104,18 @@ void add_gap_rows(const ReportData& data, FirstScreen& screen) {
   }
 }
 
+// The share of the largest class, which naming always this one gets right; NaN where it is not known.
+double largest_class(const RunRecord& run, const std::string& split) {
+  for (const auto& record : run.evaluations) {
+    const auto table = record.classes.find(split);
+    if (!record.data.empty() || table == record.classes.end()) continue;
+    const std::vector<int64_t>& count = table->second.count;
+    const auto all = std::accumulate(count.begin(), count.end(), int64_t{0});
+    if (all > 0) return static_cast<double>(*std::ranges::max_element(count)) / static_cast<double>(all);
+  }
+  return NAN;
+}
+
 void add_rows(const ReportData& data, FirstScreen& screen) {
   const auto has_gap = [&](size_t i) { return gap_of(data.rows, i).has_value(); };
   bool any = false;
@@ -98,10 +124,13 @@ void add_rows(const ReportData& data, FirstScreen& screen) {
     screen.measure = "Images classified correctly";
     add_gap_rows(data, screen);
   } else if (const NumberRow* row = measure_without_bias(data)) {
-    screen.measure = row->heading.empty() ? row->title.title : fmt::format("{}, {}", row->title.title, row->heading);
+    screen.measure = upper_first(row->heading.empty() ? row->title.title : fmt::format("{}, {}", row->title.title, row->heading));
     screen.unit = row->title.unit;
-    for (size_t i = 0; i < data.columns.size(); ++i)
+    for (size_t i = 0; i < data.columns.size(); ++i) {
       screen.rows.push_back({data.columns[i].title(), i, has_number(*row, i) ? &*row->by_column[i] : nullptr, nullptr});
+      const SplitName name = split_of(row->metric);
+      if (name.name.ends_with("acc1") && std::isnan(screen.chance)) screen.chance = largest_class(data.columns[i].shown(), name.split);
+    }
   }
   for (size_t i = 0; i < screen.rows.size(); ++i) {
     const KeyNumber* number = screen.rows[i].conflicting;
@@ -109,14 +138,25 @@ void add_rows(const ReportData& data, FirstScreen& screen) {
   }
 }
 
-// Of the best: its comparison with the run that was given first.
-const ComparisonVerdict* chief_comparison(const std::vector<ComparisonVerdict>& comparisons) {
+bool have_one_training_set(const ReportData& data, size_t a, size_t b) {
+  return compare_run_data(data.columns[a].shown(), data.columns[b].shown(), "train") != DataLikeness::kDifferent;
+}
+
+// Of the best: its comparison with the run that was given first, of those on its training data where there are any.
+const ComparisonVerdict* chief_comparison(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
   const ComparisonVerdict* chief = nullptr;
+  const auto place = [&](const ComparisonVerdict& each) {
+    return std::pair(!have_one_training_set(data, *each.best, *each.other), *each.other);
+  };
   for (const auto& each : comparisons) {
     const bool is_correction = each.best && each.best == each.other;
     if (!each.best || (is_correction && comparisons.size() > 1)) continue;
-    if (chief == nullptr || (each.best == chief->best && *each.other < *chief->other)) chief = &each;
+    if (chief == nullptr || (each.best == chief->best && place(each) < place(*chief))) chief = &each;
   }
+  // Corrections of several tables, which cannot be compared with each other: the one that gains most.
+  const auto gains = [](const ComparisonVerdict& each) { return each.is_better() ? each.difference.mean : -1; };
+  const auto most = std::ranges::max_element(comparisons, {}, gains);
+  if (chief == nullptr && most != comparisons.end() && most->is_better()) chief = &*most;
   return chief;
 }
 
@@ -134,16 +174,6 @@ std::string removal_words(double before, double after, const std::string& plain)
                             : fmt::format("recognises more conflicting images than {}, yet keeps the shortcut", plain);
 }
 
-std::string lower_first(std::string words) {
-  if (!words.empty() && words[0] != 'k') words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
-  return words;
-}
-
-std::string upper_first(std::string words) {
-  if (!words.empty() && !words.starts_with("kNN")) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
-  return words;
-}
-
 std::string compared_words(const ReportData& data, const ComparisonVerdict& chief) {
   const bool is_correction = chief.best == chief.other;
   const std::string best = label_of(data, *chief.best), plain = is_correction ? "before" : label_of(data, *chief.other);
@@ -155,6 +185,8 @@ std::string compared_words(const ReportData& data, const ComparisonVerdict& chie
   }
   const auto after = gap_of(data.rows, *chief.best), before = gap_of(data.rows, *chief.other, is_correction ? kBefore : "");
   if (chief.measure != "conflicting_acc" || !after || !before) return fmt::format("{} is better than {}: {}", best, plain, numbers);
+  if (!have_one_training_set(data, *chief.best, *chief.other))
+    return fmt::format("{}, trained on other data than {}, recognises more: {}", best, plain, numbers);
   return fmt::format("{} {}: {}", best, removal_words(before->mean(), after->mean(), plain), numbers);
 }
 
@@ -166,13 +198,13 @@ std::string alone_words(const ReportData& data, const FirstScreen& screen) {
   const KeyNumber& number = *screen.rows[*screen.best].conflicting;
   const std::string interval = rounding_of(number).interval();
   const std::string found =
-      fmt::format("{} {} %{}", screen.measure, rounding_of(number).share(number.value), interval.empty() ? "" : " (" + interval + ")");
+      fmt::format("{}: {} %{}", screen.measure, rounding_of(number).share(number.value), interval.empty() ? "" : " (" + interval + ")");
   return upper_first(data.has_images ? fmt::format("{}. {}, so a shortcut cannot be measured.", found, upper_first(verdict.head))
                                      : found + ".");
 }
 
 std::string verdict_of(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons, const FirstScreen& screen) {
-  if (const ComparisonVerdict* chief = chief_comparison(comparisons)) return compared_words(data, *chief);
+  if (const ComparisonVerdict* chief = chief_comparison(data, comparisons)) return compared_words(data, *chief);
   if (data.columns.size() == 1) return alone_words(data, screen);
   const auto refused = std::ranges::find_if(comparisons, [](const ComparisonVerdict& each) { return !each.best; });
   return refused == comparisons.end() ? "" : fmt::format("{}: {}", upper_first(refused->head), lower_first(refused->words));
@@ -203,7 +235,7 @@ FirstScreen first_screen(const ReportData& data, const std::vector<ComparisonVer
   FirstScreen screen;
   screen.title = title_of(data);
   add_rows(data, screen);
-  const ComparisonVerdict* chief = chief_comparison(comparisons);
+  const ComparisonVerdict* chief = chief_comparison(data, comparisons);
   if (chief != nullptr) screen.corrected = chief->best;
   if (chief != nullptr && chief->other != chief->best) screen.plain = chief->other;
   screen.verdict = verdict_of(data, comparisons, screen);
@@ -277,13 +309,13 @@ std::pair<Chart, Html> first_figure(const ReportData& data, const FirstScreen& s
   const bool by_side = std::ranges::any_of(screen.rows, [](const FigureRow& row) { return row.aligned != nullptr; });
   chart.series.push_back(series_of(screen, drawn, &FigureRow::conflicting, by_side ? "conflicting images" : ""));
   if (by_side) chart.series.push_back(series_of(screen, drawn, &FigureRow::aligned, "aligned images"));
-  if (by_side && !std::isnan(screen.chance)) {
+  if (!std::isnan(screen.chance)) {
     chart.reference = screen.chance;
     chart.reference_name = fmt::format("chance {:.0f} %", 100 * screen.chance);
   }
   if (screen.best) chart.highlighted = static_cast<int>(std::ranges::find(drawn, *screen.best) - drawn.begin());
   const size_t left = screen.rows.size() - drawn.size();
-  const std::string more = left == 0 ? "" : fmt::format(" {} more methods are under Verdict.", left);
+  const std::string more = left == 0 ? "" : fmt::format(" {} more {} under Verdict.", left, left == 1 ? "method is" : "methods are");
   return {chart, plain((by_side ? side_words(data, screen) : "") + more)};
 }
 
@@ -310,8 +342,15 @@ struct SayingRun {
   const std::vector<ExampleImage>* images;
 };
 
+// A line may end behind each underscore.
+std::string breakable(const std::string& name) {
+  std::string text;
+  for (const char c : escaped(name)) text += c == '_' ? std::string("_<wbr/>") : std::string(1, c);
+  return text;
+}
+
 Html table_row(const std::string& head, const std::vector<Html>& cells) {
-  Html row{"<tr><th scope=\"row\">" + escaped(head) + "</th>"};
+  Html row{head.empty() ? "<tr><td></td>" : "<tr><th scope=\"row\">" + breakable(head) + "</th>"};
   for (const Html& cell : cells) row += cell;
   return row + Html{"</tr>\n"};
 }
@@ -330,7 +369,7 @@ Html example_table(const RunRecord& run, const std::vector<SayingRun>& says, boo
     facts.push_back(element("td", "", plain(is)));
   }
   if (images.empty()) return {};
-  Html rows = table_row("", pictures) + table_row("is", facts);
+  Html rows = table_row("", pictures) + table_row("class, bias", facts);
   for (const SayingRun& one : says) {
     std::vector<Html> cells;
     for (const ExampleImage& image : images) {
@@ -362,19 +401,21 @@ Html example_images(const ReportData& data, const FirstScreen& screen, size_t co
 }  // namespace
 
 void add_first_screen(Page& page, const ReportData& data) {
-  const FirstScreen screen = first_screen(data, comparison_verdicts(data.columns, data.rows));
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  const FirstScreen screen = first_screen(data, comparisons);
   if (!screen.verdict.empty()) page.paragraph(plain(screen.verdict), "lead");
   page.add({"<div class=\"first\"><div>\n"});
   if (!screen.rows.empty()) page.figures({first_figure(data, screen)});
+  const size_t shown = screen.corrected.value_or(screen.best ? screen.rows[*screen.best].column : 0);
+  const Html examples = example_images(data, screen, shown);
+  page.add({"</div>\n"});
+  page.add(element("div", "seen", examples.source.empty() ? groups_or_classes(data, shown) : examples) + Html{"\n<div>\n"});
   if (!screen.next.command.empty()) {
     page.paragraph(plain(fmt::format("Next, for {}{}:", screen.next.why, step_time(screen.next))));
     page.command(screen.next.command);
   }
-  if (const std::string note = interval_note(data); !note.empty()) page.paragraph(plain(note), "note");
-  page.add({"</div>\n"});
-  const size_t shown = screen.corrected.value_or(screen.best ? screen.rows[*screen.best].column : 0);
-  const Html examples = example_images(data, screen, shown);
-  page.add(element("div", "", examples.source.empty() ? groups_or_classes(data, shown) : examples) + Html{"</div>\n"});
+  if (const std::string note = interval_note(data, comparisons); !note.empty()) page.paragraph(plain(note), "note");
+  page.add({"</div></div>\n"});
 }
 
 }  // namespace debias

@@ -8,20 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/text_style.h"
 #include "debias/report/run_record.h"
 #include "debias/report/tables/seed_table.h"
 
 namespace debias {
 
 // Self-contained HTML: verdict, key numbers, what differs between the runs, curves, groups, similarities, maps, neighbours, recipes and
-// versions. Thumbnails and maps are kept to a budget, so that a page of some runs stays below 5 MB. The same folders give the same bytes.
+// versions. Thumbnails and maps are kept to a budget, so that a page stays below 2 MB. The same folders give the same bytes.
 // `tables`: of sweeps that the runs are of, after the verdict.
 std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version,
                             const std::vector<SeedTable>& tables = {});
 
-// The verdict of all, two sentences of each run and comparison, and the next command, in at most 14 lines; `whole`: with details, the
-// numbers as a table, and what there is to note.
-std::string run_report_text(const std::vector<RunRecord>& runs, bool whole);
+// The verdict of all, bars where the style has them, two sentences of each run and comparison, and the next command, in at most 14 lines;
+// verbose: with details, the numbers as a table, and what there is to note.
+std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style);
 
 // {"verdict": {"title", "words", "command", "minutes", "figure": {"title", "chance", "rows": [{"runs", "best", "conflicting": {"value", "low",
 // "high"}, "aligned" (or "value" alone)}]}, "shortcut": [{"runs", "finding", "head", "words", "details", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",

@@ -69,7 +69,8 @@ bool is_key_number(const NumberRow& row) {
                                  "aligned_acc",  "conflicting_acc", "worst_group_acc",
                                  "unbiased_acc", "bias_probe_acc1", "mean_classifier_acc1"};
   const SplitName name = split_of(row.metric);
-  return row.data.empty() && (name.split == "test" || name.split == "valid") && std::ranges::find(kNames, name.name) != kNames.end();
+  return (row.data.empty() || row.data == kBefore) && (name.split == "test" || name.split == "valid") &&
+         std::ranges::find(kNames, name.name) != kNames.end();
 }
 
 std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
@@ -80,8 +81,9 @@ std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
   return rows;
 }
 
-void add_numbers(Page& page, const ReportData& data, const std::vector<const NumberRow*>& rows) {
+void add_numbers(Page& page, const ReportData& data, const std::vector<const NumberRow*>& rows, const std::string& caption) {
   Table table;
+  table.caption = caption;
   table.css_class = "numbers key";
   table.head.push_back({plain("metric"), "", ""});
   for (const auto& column : data.columns) {
@@ -106,13 +108,24 @@ void add_key_numbers(Page& page, const ReportData& data) {
     page.paragraph(plain("No epoch is finished and nothing was evaluated yet."), "missing");
     return;
   }
-  if (const auto rows = own_rows(data, true); !rows.empty()) add_numbers(page, data, rows);
+  const auto rows = own_rows(data, true);
+  if (rows.empty()) return;
+  const auto has = [&](IntervalKind kind) {
+    return std::ranges::any_of(rows, [&](const NumberRow* row) {
+      return std::ranges::any_of(row->by_column, [&](const auto& number) { return number && number->kind == kind; });
+    });
+  };
+  const bool any_best = std::ranges::any_of(rows, [](const NumberRow* row) { return row->best >= 0; });
+  add_numbers(page, data, rows,
+              fmt::format("Key numbers{}{}{}", has(IntervalKind::kSeeds) ? "; ±: half of the 95 % interval over seeds" : "",
+                          has(IntervalKind::kImages) ? "; in brackets: 95 % interval over images" : "",
+                          any_best ? "; bold: better than every other" : ""));
 }
 
 void add_further_numbers(Page& page, const ReportData& data) {
   if (data.rows.empty()) return;
   page.heading(2, "Further numbers", "every other metric, training time, and what the intervals mean");
-  add_numbers(page, data, own_rows(data, false));
+  add_numbers(page, data, own_rows(data, false), "All other numbers");
   const bool files = std::ranges::any_of(data.rows, [](const NumberRow& row) {
     return std::ranges::any_of(row.by_column, [](const auto& number) { return number && number->source.ends_with(".json"); });
   });
@@ -232,7 +245,7 @@ void add_differences(Page& page, const ReportData& data) {
 void add_recipes(Page& page, const ReportData& data) {
   page.heading(2, "What was run", "folders, seeds, versions, whole recipes, and the command that repeats each");
   for (const auto& column : data.columns) page.paragraph(strong(column.title()) + plain(": " + column_words(column)));
-  Table table = column_table(data.columns, "");
+  Table table = column_table(data.columns, "setting");
   add_row(table, data.columns, "folder", [](const RunRecord& run) { return run.path; });
   add_row(table, data.columns, "recipe", [](const RunRecord& run) { return run.recipe.name; });
   add_row(table, data.columns, "trained", progress_text);
@@ -263,7 +276,7 @@ namespace {
 
 // Still frames of an episode, a strip for each run of an agent.
 
-constexpr int64_t kVideoBytes = 1'800'000;  // of a page's frames, as files
+constexpr int64_t kVideoBytes = 1'200'000;  // of a page's frames, as files
 
 // As many as fit, evenly apart, the first and the last among them.
 std::vector<size_t> frames_that_fit(const std::vector<std::string>& frames, int64_t most_bytes) {

@@ -86,29 +86,69 @@ std::string sentences(const std::string& head, const std::string& words) {
   return tame(words.empty() ? head + "." : head + ". " + words) + "\n";
 }
 
+// "a, b and c": what several say alike is printed once.
+std::string together(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+// Of each column; those of which the same is to be said have one line.
+std::vector<std::string> column_lines(const ReportData& data) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    const std::string words = sentences(verdict.head, verdict.words);
+    auto same = std::ranges::find(said, words, &std::pair<std::string, std::vector<std::string>>::first);
+    if (same == said.end()) same = said.insert(said.end(), {words, {}});
+    same->second.push_back(tame(data.columns[i].title()));
+  }
+  std::vector<std::string> lines;
+  for (const auto& [words, titles] : said) lines.push_back(fmt::format("{}: {}", together(titles), words));
+  return lines;
+}
+
+// A bar of the accuracy on conflicting images for each row of the figure.
+std::vector<std::string> bar_lines(const FirstScreen& screen, const TextStyle& style) {
+  constexpr size_t kWidest = 32;
+  if (style.bar.empty() || screen.unit != Unit::kShare || screen.rows.size() < 2) return {};
+  std::vector<std::string> lines;
+  size_t width = 0;
+  for (const FigureRow& row : screen.rows) width = std::max(width, std::min(kWidest, columns_of(row.label)));
+  for (const FigureRow& row : screen.rows) {
+    if (row.conflicting == nullptr) return {};
+    const double value = row.conflicting->value;
+    lines.push_back(fmt::format("  {}{} {:>5} %{}\n", padded(tame(row.label), width, true), share_bar(value, style, 20),
+                                rounding_of(*row.conflicting).share(value), row.aligned == nullptr ? "" : " of conflicting images"));
+  }
+  return lines;
+}
+
 // What holds for all verdicts, once.
 std::string caveats(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
   std::string all;
+  const auto add = [&](const std::string& note) { all += (all.empty() || note.empty() ? "" : " ") + note; };
   for (const auto& column : data.columns) {
-    if (!column.shown().finished()) all += fmt::format("{}: {}. ", column.title(), progress_text(column.shown()));
+    if (!column.shown().finished()) add(fmt::format("{}: {}.", column.title(), progress_text(column.shown())));
   }
-  all += interval_note(data);
-  if (const std::string note = verdict_note(data, comparisons); !note.empty()) all += (all.empty() ? "" : " ") + note;
+  add(interval_note(data, comparisons));
+  add(verdict_note(data, comparisons));
   return all.empty() ? "" : tame(all) + "\n";
 }
 
 // "infonce: the shortcut is still used. Conflicting images 20 %, ...", two sentences each; with `whole`, all that is known of each.
-std::string verdict_text(const ReportData& data, bool whole) {
+std::string verdict_text(const ReportData& data, const TextStyle& style) {
+  const bool whole = style.verbose;
   constexpr size_t kMostVerdictLines = 10;  // of runs and comparisons: with verdict, caveats, next command and page there are 15 at most
   const auto comparisons = comparison_verdicts(data.columns, data.rows);
   const FirstScreen screen = first_screen(data, comparisons);
   std::vector<std::string> lines;
   const bool is_alone = data.columns.size() == 1 && !screen.verdict.empty() && !whole;  // the verdict of all is its own
-  for (size_t i = 0; data.has_images && !is_alone && i < data.columns.size(); ++i) {
+  if (data.has_images && !is_alone && !whole) lines = column_lines(data);
+  for (size_t i = 0; data.has_images && whole && i < data.columns.size(); ++i) {
     const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
     const std::string head = fmt::format("{}: {}", data.columns[i].title(), verdict.head);
-    lines.push_back(whole ? sentences(head, verdict.words + " " + verdict.details) + step_text(verdict.next)
-                          : sentences(head, verdict.words));
+    lines.push_back(sentences(head, verdict.words + " " + verdict.details) + step_text(verdict.next));
   }
   for (const auto& comparison : comparisons) {
     if (!whole && (is_alone || (screen.corrected == comparison.best && screen.plain == comparison.other))) continue;  // likewise
@@ -116,6 +156,9 @@ std::string verdict_text(const ReportData& data, bool whole) {
                           : sentences(comparison.head, comparison.words));
   }
   std::string out = screen.verdict.empty() ? "" : tame(screen.verdict) + "\n";
+  if (const auto bars = bar_lines(screen, style); bars.size() + lines.size() <= kMostVerdictLines) {
+    for (const std::string& line : bars) out += line;
+  }
   const size_t shown = whole || lines.size() <= kMostVerdictLines ? lines.size() : kMostVerdictLines - 1;
   for (size_t i = 0; i < shown; ++i) out += lines[i];
   if (shown < lines.size()) out += fmt::format("{} more: debias report -v\n", lines.size() - shown);
@@ -285,10 +328,11 @@ Json verdict_json(const ReportData& data) {
 
 }  // namespace
 
-std::string run_report_text(const std::vector<RunRecord>& runs, bool whole) {
+std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style) {
   const ReportData data(runs);
-  const std::string verdict = verdict_text(data, whole);
-  if (!whole) return data.rows.empty() ? verdict + runs_text(data) + "no epoch is finished and nothing was evaluated yet\n" : verdict;
+  const std::string verdict = verdict_text(data, style);
+  if (!style.verbose)
+    return data.rows.empty() ? verdict + runs_text(data) + "no epoch is finished and nothing was evaluated yet\n" : verdict;
   const std::string out = (verdict.empty() ? "" : verdict + "\n") + runs_text(data);
   if (data.rows.empty()) return out + "no epoch is finished and nothing was evaluated yet\n";
   return out + "\n" + numbers_text(data) + missing_text(data);

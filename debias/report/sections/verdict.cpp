@@ -114,22 +114,26 @@ Html item(const char* css_class, const std::string& head, const std::string& wor
 
 }  // namespace
 
-std::string interval_note(const ReportData& data) {
-  for (size_t i = 0; i < data.columns.size(); ++i) {
+std::string interval_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
+  std::string predictions;
+  bool any = std::ranges::any_of(comparisons, [](const ComparisonVerdict& each) { return !std::isnan(each.difference.low); });
+  for (size_t i = 0; i < data.columns.size() && predictions.empty(); ++i) {
     const auto gap = gap_of(data.rows, i);
     if (!gap) continue;
-    const RunColumn& column = data.columns[i];
-    const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });
-    const bool any_seeds = std::ranges::any_of(data.columns, &RunColumn::has_seeds);
-    const std::string of_seeds = "training again with other seeds", of_images = "other images and the same network, not other seeds";
-    return fmt::format("{}{} images. 95 % intervals cover {}.",
-                       gap->source.empty() ? "" : fmt::format("Predictions by {} on ", source_title(gap->source)), gap->split,
-                       column.shown().is_fixed()  ? "other images"
-                       : any_seeds && !any_single ? of_seeds
-                       : any_seeds                ? of_seeds + fmt::format(", of single runs {}", of_images)
-                                                  : of_images);
+    any = true;
+    predictions = fmt::format("{}{} images. ", gap->source.empty() ? "" : fmt::format("Predictions by {} on ", source_title(gap->source)),
+                              gap->split);
   }
-  return "";
+  if (!any) return "";
+  const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });
+  const bool any_seeds = std::ranges::any_of(data.columns, &RunColumn::has_seeds);
+  const bool all_fixed = std::ranges::all_of(data.columns, [](const RunColumn& each) { return each.shown().is_fixed(); });
+  const std::string of_seeds = "training again with other seeds", of_images = "other images and the same network, not other seeds";
+  return fmt::format("{}95 % intervals cover {}.", predictions,
+                     all_fixed                  ? "other images"
+                     : any_seeds && !any_single ? of_seeds
+                     : any_seeds                ? of_seeds + fmt::format(", of single runs {}", of_images)
+                                                : of_images);
 }
 
 void add_verdict(Page& page, const ReportData& data) {

@@ -61,7 +61,6 @@ struct Gap {
   double mean() const { return aligned->value - conflicting->value; }
   std::vector<double> by_seed() const;
 };
-inline constexpr const char* kBefore = "before";  // the data of what debias fix has evaluated without its correction
 
 // Test before valid, a classifier's predictions before a probe's and kNN's. `data` as of NumberRow.
 std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column, const std::string& data = "");
@@ -166,6 +165,6 @@ const char* coverage_name(Coverage coverage);        // "", "images", "images_pa
 std::string verdict_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons);
 
 // What holds for every number of the verdicts: "Predictions of the classifier on test images. Intervals: 95 % over 3 seeds ...".
-std::string interval_note(const ReportData& data);
+std::string interval_note(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons);
 
 }  // namespace debias

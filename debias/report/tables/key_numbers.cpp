@@ -71,7 +71,7 @@ Numbers numbers_of(const RunRecord& run) {
 int place_of(const Key& key) {
   const std::string split = split_of(key.metric).split;
   const int of_split = split == "test" ? 0 : split == "valid" ? 1 : split == "train" ? 2 : 3;
-  return (key.data.empty() || is_of_first_weights(key) ? 0 : 10) + of_split;
+  return (key.data.empty() || is_of_first_weights(key) ? 0 : key.data == kBefore ? 5 : 10) + of_split;
 }
 
 // `protocol`: whose file has the number; empty where training said it.
@@ -79,6 +79,7 @@ std::string heading_of(const Key& key, const std::string& protocol) {
   const std::string split = split_of(key.metric).split;
   if (split.empty() && !key.data.empty()) return protocol + ", " + key.data;  // of tasks: untrained-cheap
   const std::string own = split.empty() ? "training" : split;
+  if (key.data == kBefore) return own + ", before the correction";
   return key.data.empty() || is_of_first_weights(key) ? own : fmt::format("{} of {}", own, key.data);
 }
 

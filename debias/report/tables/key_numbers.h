@@ -35,6 +35,8 @@ struct KeyNumber {
   bool outside() const { return kind == IntervalKind::kImages && (value < interval.first || value > interval.second); }
 };
 
+inline constexpr const char* kBefore = "before";  // the data of what debias fix has evaluated without its correction
+
 struct NumberRow {
   std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
   std::string data;     // that data set, or "untrained" of what training has evaluated before its first step
