@@ -14,8 +14,8 @@ _MEANINGS = {
     "bias_labels": "[B] integers, -1 = unknown",
     "weights": "[B, F] features of a frozen bias model",
     "prior": "[C, G] P(label | bias); by default counted from the batch",
-    "ids": "[B] integers that identify the samples; embeddings with the same id, such as images of one patient or burst, are not negatives of "
-           "each other",
+    "ids": "[B] integers that identify the samples, -1 = none; embeddings with the same id, such as images of one patient or burst, are not "
+           "negatives of each other, and a loss that cannot leave them out raises ValueError",
     "keys": "[K, D] embeddings, such as a queue, that the first view (the features) is compared with; further views are positives",
     "key_labels": "[K] integers, -1 = unknown",
     "key_ids": "[K] integers, negative = no sample; keys of an anchor's own sample are not negatives, and are its positives without further views",

@@ -228,8 +228,8 @@ class _LabelFree(Objective):
 
         keys [K, D], such as a queue, are compared with the first view; further views are its positives, as in `loss(q, k, keys=queue)`. ids
         [B] and key_ids [K] (negative: no sample) identify the samples: give images of one patient or burst one id, and they are not
-        negatives of each other. Keys of an anchor's own sample are not negatives; without further views they are its positives. key_labels [K] belong to labels. temperature is a tensor that replaces the option and may require a
-        gradient.
+        negatives of each other. Keys of an anchor's own sample are not negatives; without further views they are its positives. key_labels
+        [K] belong to labels. temperature is a tensor that replaces the option and may require a gradient.
         """
         return self._evaluate(views, labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids, temperature=temperature)
 
@@ -244,8 +244,8 @@ class _Supervised(Objective):
         """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F].
 
         keys [K, D] with key_labels [K], such as a queue, are compared with the features, which are then not compared with each other. ids [B]
-        and key_ids [K] (negative: no sample) identify the samples. temperature is a tensor that replaces the option and may require a
-        gradient.
+        and key_ids [K] (negative: no sample) identify the samples; samples of one id must be of one class, whose rows are positives;
+        losses over bias labels take no repeated ids. temperature is a tensor that replaces the option and may require a gradient.
         """
         if temperature is not None and "temperature" not in self.options:
             raise TypeError(f"{type(self).__name__}: temperature: it has none")

@@ -394,6 +394,14 @@ class FeatureTable:
         places = {name: place for place, name in enumerate(self.classes)}
         return torch.tensor([-1 if value is None else places[_field(value)] for value in self.labels or [None] * len(self)])
 
+    def group_numbers(self) -> Optional[torch.Tensor]:
+        """int64 [n]: rows with the same values in the columns `group` have one number, a row without a value has -1. None without groups."""
+        if not self.group:
+            return None
+        places: Dict[Tuple[Any, ...], int] = {}
+        rows = zip(*(self.columns[name] for name in self.group))
+        return torch.tensor([-1 if None in values else places.setdefault(values, len(places)) for values in rows])
+
     def save(self, path: _Path) -> Tuple[pathlib.Path, pathlib.Path]:
         """Writes PATH.npy and PATH.csv, which `debias audit`, `fix`, `eval` and `prior` read; returns both paths."""
         import numpy

@@ -33,18 +33,20 @@ def _prior(found: Dict[str, Any]) -> Prior:
 def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable], groups: Union[torch.Tensor, Sequence[int], None] = None) -> Prior:
     """Estimates the prior from the labels [N] of a random sample, or of a table; -1 is ignored.
 
-    groups [N] are integers of what belongs together, such as patients (-1: a sample alone): pairs of one group do not count.
+    groups [N] are integers of what belongs together, such as patients (-1: a sample alone), by default those of the table: pairs of one
+    group do not count.
     """
-    labels = labels.label_numbers() if isinstance(labels, FeatureTable) else labels
+    if isinstance(labels, FeatureTable):
+        labels, groups = labels.label_numbers(), labels.group_numbers() if groups is None else groups
     labels = _inputs.needed_integers("prior", labels, "labels", torch.empty(0, device="cpu"))
     return _prior(_plain.of_labels(labels, _inputs.integers("prior", groups, "groups", torch.empty(0, device="cpu"))))
 
 
-def from_views(*views: torch.Tensor) -> Prior:
+def from_views(*views: torch.Tensor, groups: Union[torch.Tensor, Sequence[int], None] = None) -> Prior:
     """Upper bound of the prior from the embeddings of two views, [B, D] each or [B, V, D], of at least 50 images.
 
-    It assumes what the debiased losses assume (see `assumptions`).
+    It assumes what the debiased losses assume (see `assumptions`). groups [B] as for `from_labels`: rows of one group are not compared.
     """
     z = _inputs.views("prior", views)
     z = z if z.dim() == 3 else z.unsqueeze(1)
-    return _prior(_plain.of_views(z))
+    return _prior(_plain.of_views(z, _inputs.integers("prior", groups, "groups", torch.empty(0, device="cpu"))))

@@ -33,8 +33,12 @@ class Call(NamedTuple):
         return self.z.transpose(0, 1).reshape(-1, self.z.shape[2]) if self.flat_rows is None else self.flat_rows
 
     def samples(self):
-        """int64 [B]: the ids, or 0, 1, ..."""
-        return torch.arange(self.z.shape[0], device=self.z.device) if self.ids is None else self.ids
+        """int64 [B]: the ids, or 0, 1, ...; a sample without one (negative) stands alone."""
+        own = torch.arange(self.z.shape[0], device=self.z.device)
+        if self.ids is None:
+            return own
+        largest = self.ids.max() if self.key_ids is None else torch.maximum(self.ids.max(), self.key_ids.max())
+        return torch.where(self.ids >= 0, self.ids, own + largest.clamp_min(-1) + 1)
 
 
 def without_autocast(device_type):
@@ -140,10 +144,26 @@ def may_repeat(ids):
     return not can_read(ids) or len(ids.unique()) < len(ids)
 
 
-def require_distinct(name, ids, conditions):
-    """Rejects a batch in which two samples have one id, for objectives that compare samples by label."""
-    if ids is None:
+def require_usable_ids(name, entry, options, call, conditions):
+    """Rejects ids that repeat where a loss cannot keep the samples of one id from being negatives of each other: it compares classes."""
+    if call.ids is None or not (entry["min_views"] == 1 or entry["needs_labels"] or options.get("drop_false_negatives")):
         return
-    ordered = ids.sort().values
-    conditions.require((ordered[1:] != ordered[:-1]).all(),
-                       lambda: f"{name}: ids: two samples of the batch have one id; here labels say what is no negative, so leave ids out or number the samples")
+    if entry["needs_bias"] or entry["takes_bias_features"] or call.labels is None:
+        ordered = call.samples().sort().values
+        repeated = ordered[1:] == ordered[:-1]
+        what, end = ("classes and bias labels", "") if call.labels is not None else ("all rows without labels", "give labels, ")
+        conditions.require(~repeated.any(), lambda: f"{name}: ids: {int(repeated.sum())} of {len(ordered)} samples repeat an id (the first: "
+                           f"{int(ordered[1:][repeated][0])}); it compares {what} and cannot leave out samples of one id: leave ids out, {end}or use "
+                           "a loss without labels, such as InfoNCELoss")
+        return
+    ids, labels = call.samples(), call.labels
+    if call.key_ids is not None:
+        ids = torch.cat([ids, call.key_ids])
+        labels = torch.cat([labels, torch.full_like(call.key_ids, -1) if call.key_labels is None else call.key_labels])
+    order = labels.argsort(stable=True)
+    order = order[ids[order].argsort(stable=True)]
+    ids, labels = ids[order], labels[order]
+    mixed = (ids[1:] == ids[:-1]) & (labels[1:] != labels[:-1]) & (ids[1:] >= 0)
+    conditions.require(~mixed.any(), lambda: f"{name}: ids: the samples of {len(ids[1:][mixed].unique())} ids are of different classes or partly unknown "
+                       f"(the first: {int(ids[1:][mixed][0])}) and would be negatives of each other, since it compares classes: leave ids out, "
+                       "or use a loss without labels, such as InfoNCELoss")

@@ -27,10 +27,17 @@ def _variance(counts, n):
     return (4 * (n - 2) * max(0.0, cubes - squares**2) + 2 * (squares - squares**2)) / (n * (n - 1))
 
 
+def _numbered(groups, rows):
+    """int64 [rows]: the groups, where rows of none (negative) have a number of their own."""
+    own = torch.arange(rows, device="cpu")
+    if groups is None:
+        return own
+    groups = groups.cpu()
+    return torch.where(groups < 0, groups.max().clamp_min(-1) + 1 + own, groups)
+
+
 def _of_groups(known, groups):
     """The share of agreeing pairs of different groups, its variance by the jackknife over groups, their number, and whether each is of one class."""
-    alone = groups < 0
-    groups = torch.where(alone, groups.max().clamp_min(-1) + 1 + torch.arange(len(groups), device="cpu"), groups)
     units, of_unit = torch.unique(groups, return_inverse=True)
     classes, of_class = torch.unique(known, return_inverse=True)
     cells, counts = torch.unique(of_unit * len(classes) + of_class, return_counts=True)
@@ -56,7 +63,7 @@ def of_labels(labels, groups=None):
     counts = torch.unique(known, return_counts=True)[1].tolist()
     variance, tau_plus, units = _variance(counts, n), sum(count * (count - 1) for count in counts) / (n * (n - 1)), n
     if groups is not None:
-        tau_plus, spread, units, pure = _of_groups(known, groups.cpu()[labels.cpu() >= 0])
+        tau_plus, spread, units, pure = _of_groups(known, _numbered(groups, len(labels))[labels.cpu() >= 0])
         if units < n:
             variance = max(variance, spread)
             variance = max(variance, _variance([count * units / n for count in counts], units)) if pure else variance
@@ -83,14 +90,16 @@ def _chernoff_bound(share, trials, budget, end):
     return outside
 
 
-def _shares_above(thresholds, first):
-    """The share of cosines of different rows above each threshold."""
-    n, above = len(first), torch.zeros(len(thresholds), dtype=torch.int64, device="cpu")
+def _shares_above(thresholds, first, groups):
+    """The share of cosines of rows of different groups above each threshold."""
+    n, above, pairs = len(first), torch.zeros(len(thresholds), dtype=torch.int64, device="cpu"), 0
     for begin in range(0, n, _BLOCK):
         cosines = first[begin:begin + _BLOCK] @ first.T
-        cosines.diagonal(begin).fill_(-2)
+        mates = groups[begin:begin + _BLOCK, None] == groups
+        pairs += mates.numel() - int(mates.sum())
+        cosines.masked_fill_(mates, -2)
         above += torch.stack([(cosines > threshold).sum() for threshold in thresholds])
-    return [int(count) / (n * (n - 1)) for count in above]
+    return [int(count) / pairs for count in above]
 
 
 def _unit_views(rows):
@@ -105,8 +114,10 @@ def _unit_views(rows):
     return pairs / norms.clamp_min(1e-12)
 
 
-def of_views(rows):
-    unit = _unit_views(rows)
+def of_views(rows, groups=None):
+    if groups is not None and len(groups) != len(rows):
+        raise ValueError(f"prior: views of {len(rows)} images and {len(groups)} groups; give one for each image")
+    unit, numbers = _unit_views(rows), _numbered(groups, len(rows))
     pilot = torch.arange(len(unit), device="cpu") % _PILOT == 0
     of_pilot, kept = (unit[pilot, 0] * unit[pilot, 1]).sum(1), unit[~pilot]
     if float(of_pilot.median()) > _SAME:
@@ -114,11 +125,13 @@ def of_views(rows):
                          "has not collapsed")
     ordered = of_pilot.sort().values
     thresholds = [ordered[k * len(ordered) // (_THRESHOLDS + 1)] for k in range(1, _THRESHOLDS + 1)]
-    of_views_, n = (kept[:, 0] * kept[:, 1]).sum(1), len(kept)
+    of_views_, n = (kept[:, 0] * kept[:, 1]).sum(1), len(numbers[~pilot].unique())
+    if n < 2:
+        raise ValueError("prior: all images are of one group, and pairs of one group do not count; it needs two groups")
     budget = math.log(2 * _THRESHOLDS / _MISS)
     found = {"tau_plus": 1.0, "low": 0.0, "high": 1.0, "method": "views", "assumptions": _OF_VIEWS, "images": len(rows),
-             "threshold": float(thresholds[0])}
-    for threshold, random in zip(thresholds, _shares_above(thresholds, kept[:, 0].contiguous())):
+             "threshold": float(thresholds[0]), "groups": len(numbers.unique()) if n < len(kept) else None}
+    for threshold, random in zip(thresholds, _shares_above(thresholds, kept[:, 0].contiguous(), numbers[~pilot])):
         views = float((of_views_ > threshold).double().mean())
         most, least = _chernoff_bound(random, n / 2, budget, 1.0), _chernoff_bound(views, n, budget, 0.0)
         if most < found["high"] * least:

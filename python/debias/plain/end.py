@@ -11,7 +11,7 @@ import math
 import torch
 
 from .. import _engine
-from .call import NO_FUSED, refuse, require_distinct
+from .call import NO_FUSED, refuse
 from .group_moments import half_pair_sum
 from .log_space import wide
 from .pairs import numbered, sums_by, tiled
@@ -67,7 +67,6 @@ def _from_groups(z, label, bias, full_pairs):
 
 def end(name, options, call, scale, conditions):
     views, full_pairs = call.z.shape[1], options["full_pairs"]
-    require_distinct(name, call.ids, conditions)
     z, label, bias = call.rows(), tiled(call.labels, views), tiled(call.bias_labels, views)
     fused = call.engine in ("auto", "fused") and (full_pairs or _engine.takes(z, label, bias))
     if call.engine == "fused" and not fused:

@@ -16,7 +16,7 @@ import torch
 from .. import _engine
 from .._modes import eager_on_cpu
 from .bias_features import unit_bias_features
-from .call import NO_FUSED, refuse, require_distinct
+from .call import NO_FUSED, refuse
 from .group_moments import grouped, set_sums
 from .log_space import wide
 from .pairs import tiled
@@ -191,7 +191,6 @@ def _groups(name, rows, call, options, weighted):
 
 def fairkl(name, options, call, scale, conditions):
     weighted, by_anchor = call.weights is not None, options["pooling"] == "anchor"
-    require_distinct(name, call.ids, conditions)
     rows = _rows(name, call, weighted, conditions)
     groups = _groups(name, rows, call, options, weighted)
     moments = _pair_moments(rows, call, options, weighted) if groups is None else _group_moments(rows, groups, options)

@@ -1,7 +1,7 @@
 """The objectives by their names in the registry, each a function (name, options, call, scale, conditions) -> Result."""
 
 from .bias_pairs import biascon, softcon
-from .call import Conditions, check_shapes
+from .call import Conditions, check_shapes, require_usable_ids
 from .debiased import combined_debiased, debiased_negatives, debiased_positives
 from .end import end
 from .fairkl import fairkl
@@ -21,6 +21,7 @@ def evaluated(entry, options, call):
     name = entry["name"]
     check_shapes(name, entry, call, options)
     scale, conditions = 1.0, Conditions()
+    require_usable_ids(name, entry, options, call, conditions)
     if "temperature" in options:
         call = call._replace(temperature=options["temperature"] if call.temperature is None else call.temperature)
         scale = 1.0 if options["base_temperature"] == "none" else call.temperature / options["base_temperature"]

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import torch
 
-from .call import require_distinct
 from .log_space import log_add
 from .pair_sums import LogAddSum, LogSum, SetSum, TripletSum, pair_sums
 from .pairs import Pairs, keyed_pairs, square_pairs
@@ -45,7 +44,6 @@ def _with_positives_as_keys(call):
 def classes_of(name, call, conditions):
     views, samples = call.z.shape[1], call.samples()
     if call.keys is None:
-        require_distinct(name, call.ids, conditions)
         pairs = square_pairs(call.rows(), samples, call.labels, views, call)
     else:
         pairs = keyed_pairs(call.rows(), samples, call.labels, views, call, *_with_positives_as_keys(call))

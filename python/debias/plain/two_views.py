@@ -81,7 +81,7 @@ def _square(call, first, second, grouped):
     rows = call.rows() if z.shape[1] == 2 else torch.cat([z[:, first], z[:, second]])
     pairs = square_pairs(rows, call.samples(), call.labels, 2, call)
     further = [tiled_rows(z[:, view]) for view in range(z.shape[1]) if view not in (first, second)] if grouped else []
-    if call.ids is not None and may_repeat(call.ids):
+    if call.ids is not None and may_repeat(call.samples()):
         return _with_mates(pairs, count, call, further)
     # A number that may be read, unless the batch has any size for whoever traces the call.
     negatives = torch.zeros_like(rows[:, 0].detach()) + (2 * count - 2) if torch.compiler.is_compiling() else 2.0 * count - 2
