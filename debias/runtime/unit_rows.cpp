@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "debias/core/error.h"
 
 namespace debias {
@@ -9,7 +11,7 @@ namespace {
 
 at::Tensor norms_of(const at::Tensor& rows) { return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, true); }
 
-at::Tensor divided(const at::Tensor& rows, const at::Tensor& norms) { return rows / at::clamp_min(norms, 1e-12); }
+at::Tensor divided(const at::Tensor& rows, const at::Tensor& norms) { return rows / at::clamp_min(norms, std::numeric_limits<float>::min()); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -28,7 +29,7 @@ UnitRows scaled_rows(const at::Tensor& values, const std::vector<int64_t>* label
   for (int64_t i = 0; i < values.size(0); ++i) {
     if (labels != nullptr && (*labels)[i] == kUnknown) continue;
     unit.rows.push_back(i);
-    unit.scale.push_back(1 / std::max(norm[i], 1e-12f));
+    unit.scale.push_back(1 / std::max(norm[i], std::numeric_limits<float>::min()));
   }
   return unit;
 }
