@@ -15,7 +15,7 @@
 //   positive_oracle   (mean x - tau_minus oracle) / tau_plus            eq. 12 with its averages over the right laws
 // p is mean p there. With tau_plus = 0 the three are NaN: nothing of the anchor's class is among the samples.
 //
-// Sources: the objectives' headers. Weights by rank are the objectives' own function (bayesian_weights.h).
+// Sources: the objectives' headers. Weights by rank are the objectives' own function (weighted.h).
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not os.access(BINARY, os.X_OK), reason="the comm
 
 
 def test_the_table_of_objectives_is_the_commands():
-    """To write it anew: debias list objectives --json, its list, with json.dumps(..., indent=1)."""
+    """To write it anew: debias list objectives --json, its list, each objective by json.dumps on a line of its own."""
     listed = json.loads(subprocess.run([BINARY, "list", "objectives", "--json"], capture_output=True, text=True, check=True).stdout)
     assert listed["objectives"] == list(TABLE.values())
 

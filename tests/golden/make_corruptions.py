@@ -343,7 +343,8 @@ def main():
         "images": IMAGES,
         "moments": [moments(image, kind, level, rng) for kind in noises for level in range(5)],
     }
-    (OUT / "about.json").write_text(json.dumps(about, indent=1) + "\n")
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in about.items())
+    (OUT / "about.json").write_text("{" + ",\n".join(lines) + "}\n")
 
 
 main()
