@@ -1,6 +1,8 @@
 // Bias labels that are aligned with a class, for all protocols of a call: the option `groups.aligned`.
 //
-//   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
+//   majority   a class's usual bias labels in the training set (GroupCounts::usual): the most frequent one, and others that speak for the
+//              class as well; of equally frequent ones the lowest number, and a note says so. Bias labels that training does not have are
+//              on neither side
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
 //   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
 //   {cat: red, dog: [blue, green]}   by the names that training has, or the evaluated sets where it has none (numbers where these have none
