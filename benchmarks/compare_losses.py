@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""benchmarks/compare_losses.py [--small] [--only CASE ...] [--rounds R] [--no-compile] [--markdown]: our losses against others, in one process.
+"""benchmarks/compare_losses.py [--small] [--only CASE ...] [--rounds R] [--no-compile] [--markdown] [--batches N ...]: our losses against others, in one process.
 
 Each case is timed forward and backward on unit rows, fp32, two threads, all implementations in turn in every round; the table has medians.
 Cases in bf16 give ours the rows in bfloat16 and the others the same rounded values in fp32, or autocast where the name says so.
 Rivals: `published`, the way the papers' code goes (the whole matrix, masks, masked_select), written plainly from the formulas; `expert`,
 a dense composition without masks; `compiled`, torch.compile of it; and the losses of pytorch-metric-learning and lightly where they are
 installed. Masks that do not depend on the features are made beforehand. A rival whose value or gradient differs is named and not timed.
+With --batches, small ones of these numbers of rows: processor time beside the expert forms, reading the diagnostics included.
 Peak memory beyond the input is that of one evaluation in a fresh process. Case `growth` prints what twice the rows cost us.
 Needs the Python package: make test-python.
 """
@@ -93,9 +94,8 @@ def autocast(loss):
     return cast
 
 
-def cases(small):
-    """{name: function that makes the case}; masks are made with it."""
-    b, b_rank, b_fair = (256, 64, 512) if small else (2048, 512, 8192)
+def cases(b, b_rank, b_fair, classes=CLASSES):
+    """{name: function that makes the case} of so many samples; masks are made with it."""
     options = {"normalize": False}
 
     def two_views(loss, published, expert, targets, samples=b, **more):
@@ -103,12 +103,12 @@ def cases(small):
         return Case(samples, 2, by_views(loss), {"published": lambda z: published(z, mask), "expert": expert}, targets, **more)
 
     def by_class(loss, published, expert, targets):
-        labels = integers(b, CLASSES, 1)
+        labels = integers(b, classes, 1)
         masks = class_masks(labels)
         return Case(b, 2, by_views(loss, labels), {"published": lambda z: published(z, masks), "expert": lambda z: expert(z, labels)}, targets)
 
     def fair():
-        labels, bias = integers(b_fair, CLASSES, 1), integers(b_fair, CLASSES, 2)
+        labels, bias = integers(b_fair, classes, 1), integers(b_fair, classes, 2)
         masks, groups = fairkl_masks(labels, bias), one_hot_groups(labels, bias)
         rivals = {"published": lambda z: published_fairkl(z, masks), "expert": lambda z: expert_fairkl(z, groups)}
         return Case(b_fair, 1, by_views(debias.FairKLLoss(mode="authors", **options), labels, bias), rivals, {"published": (100, 300)}, 3)
@@ -226,6 +226,32 @@ def compare(case_name, case, arguments):
                "" if least is None else f"{least:g}", "" if aim is None else f"{aim:g}", verdict]
 
 
+WITH_EXPERT = ("infonce", "debiased_negatives", "hard_negatives", "bayesian", "supcon", "eps_supinfonce", "fairkl")
+
+
+def batches(arguments):
+    """Rows of the table of small batches. A round is some calls of each implementation in turn."""
+    for rows in arguments.batches:
+        known = cases(rows // 2, rows // 2, rows, min(CLASSES, max(2, rows // 8)))
+        for name in arguments.only or WITH_EXPERT:
+            case = known[name]()
+            module = next(cell.cell_contents for cell in case.ours.__closure__ if isinstance(cell.cell_contents, torch.nn.Module))
+            losses = {"ours": case.ours, "expert": case.rivals["expert"]}
+            z, seconds = case.rows("ours"), {which: [] for which in losses}
+            fault = disagreement(step(losses["expert"], z), step(case.ours, z), z, False)
+            calls = max(1, 512 // rows)
+            for _ in range(arguments.rounds or 200):
+                for which, loss in losses.items():
+                    start = time.process_time()
+                    for _ in range(calls):
+                        step(loss, z)
+                        if which == "ours":
+                            module.diagnostics  # read
+                    seconds[which].append((time.process_time() - start) / calls)
+            ours, expert = (1e6 * statistics.median(seconds[which]) for which in losses)
+            yield [name, f"{rows}", f"{ours:.0f}", f"{expert:.0f}", fault or f"{expert / ours:.2f}"]
+
+
 def growth(arguments):
     """What n -> 2n rows cost: by pairs at most 4.3 times as much, by moments of groups 2.2 times."""
     sizes = (256, 512, 1024) if arguments.small else (2048, 4096, 8192)
@@ -263,10 +289,16 @@ def main():
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--batches", nargs="+", type=int, metavar="N", help="small batches of N rows alone")
+    parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    torch.set_num_threads(THREADS)
-    known = cases(arguments.small)
+    torch.set_num_threads(arguments.threads)
+    if arguments.batches:
+        for row in (["loss", "rows", "ours, µs", "expert, µs", "times ours"], ["---"] * 5, *batches(arguments)):
+            print("| " + " | ".join(row) + " |", flush=True)
+        return 0
+    known = cases(*((256, 64, 512) if arguments.small else (2048, 512, 8192)))
     chosen = arguments.only or [*known, "growth"]
     if unknown := [name for name in chosen if name not in known and name != "growth"]:
         parser.error(f"unknown case {unknown[0]!r}; there are {', '.join(map(repr, [*known, 'growth']))}")

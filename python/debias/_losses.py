@@ -12,6 +12,7 @@ from ._gather import batch_of_all, refuse_gathered_keys
 from ._modes import eager, eager_on_cpu, exporting
 from ._options import VARIANTS, resolved
 from ._table import table
+from .plain import small
 from .plain.call import without_autocast
 from .plain.unit_rows import flat_unit_rows, unit_rows
 
@@ -54,6 +55,7 @@ class Objective(torch.nn.Module):
     temperature."""
 
     _entry = None  # of the table; set in the classes that are made from it
+    _small = None  # the form for small batches, if the options have one
 
     def __init__(self, *temperature, **options):
         super().__init__()
@@ -95,7 +97,7 @@ class Objective(torch.nn.Module):
         if _is_learnt(given.get("temperature")):
             _inputs.temperature(type(self).__name__, given["temperature"])
         self.options = resolved(self._entry, {key: _plain(value) for key, value in given.items()})
-        self._given = given
+        self._given, self._small = given, small.form_of(self._entry["name"], self.options)
 
     def set(self, **options):
         """Changes options, for example by a schedule between epochs."""
@@ -127,6 +129,11 @@ class Objective(torch.nn.Module):
     def _evaluate(self, views, labels=None, bias_labels=None, weights=None, prior=None, ids=None, keys=None, key_labels=None, key_ids=None,
                   temperature=None):
         name = type(self).__name__
+        if self._small is not None and self.engine == "auto" and self.reduction != "none" and not self.gather_distributed and \
+                weights is prior is ids is keys is key_labels is key_ids is temperature is self.learnt_temperature() is None:
+            value = self._at_once(views, labels, bias_labels)
+            if value is not None:
+                return value
 
         def inputs():
             z, positives = self._rows(views, keys)
@@ -157,6 +164,36 @@ class Objective(torch.nn.Module):
         return unit_rows(_precise(rows)) if self.normalize else _precise(rows)
 
     def _computed(self, z, given, temperature):
+        value, per_anchor, measured = self._result(z, given, temperature, self.engine)
+        if measured.with_positives is not None:
+            self._say_if_none(value, measured)
+        if self.reduction == "none":
+            losses = torch.where(per_anchor.isnan() & value.isfinite(), 0, per_anchor)
+            return losses, losses, measured
+        return (value * measured.used if self.reduction == "sum" else value), per_anchor, measured
+
+    def _at_once(self, views, labels, bias_labels):
+        """The value of a small batch, or None where the general way computes it."""
+        if len(views) == 1 and isinstance(views[0], (tuple, list)):
+            views = tuple(views[0])
+        labels, bias = (value if value is None or isinstance(value, torch.Tensor) and value.dtype == torch.int64 else
+                        _inputs.integers(type(self).__name__, value, what, torch.empty(0, device="cpu"))
+                        for value, what in ((labels, "labels"), (bias_labels, "bias_labels")))
+        if not small.takes(self._small, views, labels, bias):
+            return None
+
+        def again(views):
+            given = dict.fromkeys(("weights", "prior", "ids", "keys", "key_labels", "key_ids", "positives"))
+            return self._result(_inputs.views("", views), {**given, "labels": labels, "bias_labels": bias}, None, "dense").value
+
+        with without_autocast("cpu"):
+            value, per_anchor, measured = small.result_of(self._small, views, labels, bias, self.normalize, again)
+        if measured.with_positives is not None:
+            self._say_if_none(value, measured)
+        self.__dict__.update(_per_anchor=per_anchor, _diagnostics=measured)
+        return value * measured.used if self.reduction == "sum" else value
+
+    def _result(self, z, given, temperature, engine):
         logits = self._entry["kind"] == "logits"
         rows = z.unsqueeze(1) if z.dim() == 2 and not logits else z
         rows, flat = _precise(rows), None
@@ -164,17 +201,13 @@ class Objective(torch.nn.Module):
             flat = flat_unit_rows(rows)
             rows = flat.view(rows.shape[1], rows.shape[0], rows.shape[2]).transpose(0, 1)
         call = plain.Call(**{**given, "z": rows, "keys": self._unit(given["keys"]), "positives": self._unit(given["positives"])},
-                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget, bfloat16=z.dtype == torch.bfloat16,
+                          temperature=temperature, engine=engine, memory_budget=self.memory_budget, bfloat16=z.dtype == torch.bfloat16,
                           flat_rows=flat)
         with without_autocast(z.device.type):
-            value, per_anchor, measured = plain.evaluated(self._entry, self.options, call)
+            found = plain.evaluated(self._entry, self.options, call)
         if isinstance(self, _Supervised) and self._entry["kind"] == "pairs" and eager():
-            measured = measured._replace(with_positives=lambda: _with_positives(call))
-            self._say_if_none(call, per_anchor, measured)
-        if self.reduction == "none":
-            losses = torch.where(per_anchor.isnan() & value.isfinite(), 0, per_anchor)
-            return losses, losses, measured
-        return (value * measured.used if self.reduction == "sum" else value), per_anchor, measured
+            found = found._replace(measured=found.measured._replace(with_positives=lambda: _with_positives(call)))
+        return found
 
 
 def _with_positives(call):
@@ -256,11 +289,9 @@ class _Supervised(Objective):
     def _rows(self, views, keys):
         return _inputs.views(type(self).__name__, views), None
 
-    def _say_if_none(self, call, per_anchor, measured):
+    def _say_if_none(self, value, measured):
         """Warns once of a batch without positives, where its values can be read without a wait for a device."""
-        if self.__dict__.get("_said") or not eager_on_cpu(per_anchor) or bool(per_anchor.detach().nan_to_num().any()):
-            return
-        if int(_with_positives(call)) == 0:
+        if not self.__dict__.get("_said") and eager_on_cpu(value) and not abs(value.item()) > 0 and int(measured.with_positives()) == 0:
             self.__dict__["_said"] = True
             warnings.warn(f"{type(self).__name__}: none of {measured.anchors} anchors has a positive (anchors_with_positives: 0), so the loss is 0; "
                           "give labels that repeat within a batch, or two views of each sample", stacklevel=2)

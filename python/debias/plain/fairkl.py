@@ -24,7 +24,7 @@ from .result import Measured, Result
 from .row_blocks import over_rows, takes_blocks
 
 _LEAST_VARIANCE = 1e-12  # of squared distances, under any variance_floor
-_NO_DEVIATION = 1e-14  # a variance of cosines up to this is the rounding of none; its root has no gradient
+NO_DEVIATION = 1e-14  # a variance of cosines up to this is the rounding of none; its root has no gradient
 _DISTANCE_SQUARED = 4  # d = 2 - 2c: variances and squares of means are four times those of c
 _DISTANCE_OFFSET = 1e-6  # of lognormal
 _LEAST_WEIGHT = 1e-6  # of a weighted set that is not empty
@@ -116,7 +116,7 @@ def _divergence(squares, variance, other):
 
 
 def _deviation(variance):
-    some = variance > _NO_DEVIATION
+    some = variance > NO_DEVIATION
     return torch.where(some, torch.where(some, variance, 1).sqrt(), 0)
 
 

@@ -120,7 +120,7 @@ def _tiled(request):
 
 
 @functools.lru_cache(maxsize=8)
-def _rank_table(weights, negatives):
+def rank_table(weights, negatives):
     """float64 [weights, N]: `power` times the log weights of ranks 1..N, for each (log_weights, power)."""
     with torch.inference_mode(False):  # a later call with gradients may take the same table
         ranks, count = torch.arange(1, negatives + 1, device="cpu"), torch.tensor([negatives], device="cpu")
@@ -140,7 +140,7 @@ def _by_tiles(pairs, requests, row_values):
                 tuple((float(request.multiplier), request.constant) for request in ranked), int(bool(equal)),
                 tuple((SETS.index(request.chosen), float(request.sign), float(request.epsilon)) for request in adds))
     weights = tuple((request.log_weights, request.power) for request in ranked)
-    table = _rank_table(weights, rows.shape[0] - 2) if ranked else None
+    table = rank_table(weights, rows.shape[0] - 2) if ranked else None
     found = tile_sums(rows, group, plan, table, row_values[0] if adds else None)
     numbers, rows_of = found.unbind(0), [*places[0], *places[1], *places[2][:1], *places[3]]
     out = [None] * len(requests)
