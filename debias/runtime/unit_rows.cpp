@@ -11,7 +11,9 @@ namespace {
 
 at::Tensor norms_of(const at::Tensor& rows) { return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, true); }
 
-at::Tensor divided(const at::Tensor& rows, const at::Tensor& norms) { return rows / at::clamp_min(norms, std::numeric_limits<float>::min()); }
+at::Tensor divided(const at::Tensor& rows, const at::Tensor& norms) {
+  return rows / at::clamp_min(norms, std::numeric_limits<float>::min());
+}
 
 }  // namespace
 

@@ -391,9 +391,8 @@ TEST(CrossValidation, WeighsGroupsEquallyWithoutThePatientsOfAFold) {
 
 TEST_F(Patients, AColumnThatNamesThemIsProposed) {
   write("patient");
-  EXPECT_THAT(fixed(made_.open()).notes,
-              testing::Contains(
-                  AllOf(HasSubstr("'patient' has 160 values in 1280 rows, each in one class"), HasSubstr("add --group patient"))));
+  EXPECT_THAT(fixed(made_.open()).notes, testing::Contains(AllOf(HasSubstr("'patient' has 160 values in 1280 rows, each in one class"),
+                                                                 HasSubstr("add --group patient"))));
 }
 
 TEST_F(Patients, AColumnTitledGroupIsUsed) {
