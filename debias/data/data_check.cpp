@@ -15,6 +15,7 @@
 
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
+#include "debias/data/name_table.h"
 #include "debias/data/readers/image_files.h"
 
 namespace debias {
@@ -158,9 +159,10 @@ DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
   check.per_class.assign(info.class_names.size(), 0);
   if (!info.bias_names.empty()) check.bias_table.assign(info.class_names.size(), std::vector<int64_t>(info.bias_names.size(), 0));
   for (const auto& [cell, images] : tally.cells) {
-    const auto [label, bias] = cell;
+    auto [label, bias] = cell;
     if (!within(label, check.per_class.size())) continue;
     check.per_class[static_cast<size_t>(label)] += images;
+    if (bias == kUnknown) bias = number_of_unknown_bias(info);
     if (within(bias, info.bias_names.size())) check.bias_table[static_cast<size_t>(label)][static_cast<size_t>(bias)] += images;
   }
   for (size_t c = 0; tally.pixels > 0 && c < static_cast<size_t>(info.channels); ++c) {

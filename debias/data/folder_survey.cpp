@@ -184,11 +184,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
       continue;
     }
     const MappedDataset mapped = with_unknown_biases(dataset, *train);
-    for (int64_t i = 0; i < dataset->size(); ++i) {
-      if (mapped.dataset->bias(i) != kUnknown || dataset->bias(i) == kUnknown) continue;
-      survey.has_unknown_biases = true;
-      break;
-    }
+    survey.has_unknown_biases = number_of_unknown_bias(mapped.dataset->info()) != kUnknown;
     survey.remarks.insert(survey.remarks.end(), mapped.remarks.begin(), mapped.remarks.end());
     survey.evaluated = evaluated;
     survey.evaluated_check = check_data(*mapped.dataset, 0, progress);

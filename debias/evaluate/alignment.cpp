@@ -19,7 +19,7 @@ AlignmentMap AlignmentMap::by_label(int64_t classes) {
 }
 
 Side AlignmentMap::side(int64_t label, int64_t bias) const {
-  if (label == kUnknown || bias == kUnknown || label >= std::ssize(biases_)) return Side::kNeither;
+  if (label == kUnknown || bias == kUnknown || bias == left_out_ || label >= std::ssize(biases_)) return Side::kNeither;
   const std::vector<int64_t>& own = biases_[static_cast<size_t>(label)];
   if (own.empty()) return Side::kNeither;
   return std::find(own.begin(), own.end(), bias) != own.end() ? Side::kAligned : Side::kConflicting;

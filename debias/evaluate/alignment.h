@@ -34,11 +34,14 @@ class AlignmentMap {
   static AlignmentMap by_label(int64_t classes);  // class c is aligned with bias label c
 
   bool empty() const { return biases_.empty(); }
+  // Samples of this bias label are on neither side, whatever their class.
+  void leave_out(int64_t bias) { left_out_ = bias; }
   Side side(int64_t label, int64_t bias) const;
   const std::vector<std::vector<int64_t>>& biases_of_class() const { return biases_; }
 
  private:
   std::vector<std::vector<int64_t>> biases_;
+  int64_t left_out_ = -1;
 };
 
 enum class AlignedRule { kAuto, kMajority, kLabel, kNone };
