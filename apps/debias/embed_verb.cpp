@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 #include <set>
@@ -6,6 +7,7 @@
 #include "apps/debias/brief_help.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_verbs.h"
+#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
@@ -23,6 +25,7 @@ struct EmbedArguments {
   DataWords data;
   std::string layer = "encoder", which = "last", device = "auto", precision = "fp32", bias_values, on_error = "stop";
   std::optional<int64_t> values;
+  std::vector<std::string> groups;
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
 
   CsvCells cells() const { return raw ? CsvCells::kRaw : CsvCells::kGuarded; }
@@ -35,6 +38,7 @@ struct EmbedArguments {
     asked.cells = cells();
     asked.data_change = data_change();
     asked.on_error = unreadable();
+    asked.groups = fmt::format("{}", fmt::join(groups, ","));
     return asked;
   }
 };
@@ -75,6 +79,7 @@ int run_folder_embed(const EmbedArguments& arguments) {
   for (const std::string& word : arguments.data.words) (word.starts_with("views.") ? asked.views : asked.words).push_back(word);
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   asked.on_error = arguments.unreadable();
+  asked.groups = fmt::format("{}", fmt::join(arguments.groups, ","));
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());
   arguments.json ? print_json(to_json(made), -1) : print_lines(embedding_text(made));
   return 0;
@@ -91,9 +96,11 @@ int run_text_embed(const EmbedArguments& arguments) {
 }
 
 int run_bias_values(const EmbedArguments& arguments) {
-  if (!arguments.out.empty() || arguments.bias_features || !arguments.data.name.empty() || !arguments.data.words.empty()) {
+  if (!arguments.out.empty() || arguments.bias_features || !arguments.data.name.empty() || !arguments.data.words.empty() ||
+      !arguments.groups.empty()) {
     throw usage_error(
-        "embed: --bias-values writes its own file for the run's own images; leave out --out, --bias-features, --data and key=value "
+        "embed: --bias-values writes its own file for the run's own images; leave out --out, --bias-features, --data, --group and "
+        "key=value "
         "overrides");
   }
   const BiasValueTable table = write_bias_values({.run = arguments.run,
@@ -123,11 +130,14 @@ int run_embed(const EmbedArguments& arguments) {
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);
   if (!arguments.expand.empty()) throw usage_error("embed: --expand needs --text FILE; add it");
+  if (arguments.bias_features && !arguments.groups.empty())
+    throw usage_error("embed: --bias-features writes an array without a column group; leave --group out");
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
-  const auto [N, D, files, names, skipped] = embed_run(request, *terminal_progress(), *terminal_log());
+  const auto [N, D, files, names, skipped, notes] = embed_run(request, *terminal_progress(), *terminal_log());
   if (arguments.json) {
-    nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}, {"skipped", skipped}};
+    nlohmann::ordered_json result = {{"count", N},         {"dimensions", D}, {"files", files}, {"layer", arguments.layer},
+                                     {"skipped", skipped}, {"notes", notes}};
     if (names) result["names"] = *names;
     print_json(result, -1);
     return 0;
@@ -156,6 +166,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::IsMember({"utf8", "latin1"}))
       ->option_text("NAME")
       ->group(kSeldomUsed);
+  add_group_columns(*verb, "written as the column group", arguments->groups);
   verb->add_option("--layer", arguments->layer, "layer to embed: encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features,
                  "embed the training set in the order of its sample ids, for `bias_features` of an objective");
@@ -179,8 +190,8 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
   verb->callback([arguments, verb, &action] {
     if (!arguments->encoder.empty()) {
-      refuse_beside(*verb, "--encoder", {"overrides", "--data", "--device", "--precision", "--raw", "--on-error"},
-                    "a folder, key=value overrides, --data, --out, --device, --precision, --raw, --on-error");
+      refuse_beside(*verb, "--encoder", {"overrides", "--data", "--group", "--device", "--precision", "--raw", "--on-error"},
+                    "a folder, key=value overrides, --data, --out, --group, --device, --precision, --raw, --on-error");
     }
     if (!arguments->text.empty()) {
       refuse_beside(*verb, "--text", {"--expand", "--encoding", "--checkpoint"}, "--out, --expand, --encoding, --checkpoint");

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -127,9 +128,11 @@ int run_pairs(const PairsArguments& arguments) {
   const SplitPair splits = arguments.leaks.empty() ? SplitPair{} : parse_splits(arguments.leaks);
   const auto progress = terminal_progress();
   const auto log = terminal_log();
+  RunToEmbed run = arguments.run;
+  run.groups = fmt::format("{}", fmt::join(arguments.group, ","));
   const PairSource source = arguments.table.given() ? pairs_of_table(arguments.table.files(), arguments.table.columns(), arguments.run.root,
                                                                      splits, arguments.group)
-                                                    : pairs_of_run(arguments.run, splits, *progress, *log);
+                                                    : pairs_of_run(run, splits, *progress, *log);
   refuse_overwriting("pairs", {arguments.out, arguments.html, arguments.groups_out}, source.inputs);
   for (const auto& path : {arguments.out, arguments.html, arguments.groups_out}) refuse_inside_data(path, source.roots);
   PairRequest request = arguments.request;
@@ -166,8 +169,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
           "columns whose values name rows that belong together, such as patients: no false negatives, and leaks across splits (group)")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->option_text("COLUMN,...")
-      ->needs(embeddings);
+      ->option_text("COLUMN,...");
   auto* top = verb->add_option("--top", arguments->request.top, "number of false negatives to report (500)")
                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
                   ->option_text("500");

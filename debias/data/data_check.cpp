@@ -15,6 +15,7 @@
 
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
+#include "debias/data/name_table.h"
 #include "debias/data/readers/image_files.h"
 
 namespace debias {
@@ -64,11 +65,12 @@ struct Tally {
   }
 };
 
-void read_one(const Dataset& dataset, int64_t index, Tally& tally) {
+void read_one(const Dataset& dataset, int64_t index, Tally& tally, std::vector<std::optional<SmallPixels>>& small) {
   try {
     const Sample sample = dataset.get(index);
     tally.add(sample);
     const Image& image = sample.image;
+    if (!small.empty()) small[static_cast<size_t>(index)] = small_pixels(image);
     if (int64_t{kThin} * std::min(image.height, image.width) < std::max(image.height, image.width)) {
       tally.thin[index] = fmt::format("{}, {} x {}", dataset.source(index), image.width, image.height);
     }
@@ -79,7 +81,7 @@ void read_one(const Dataset& dataset, int64_t index, Tally& tally) {
   }
 }
 
-Tally tally_all(const Dataset& dataset, int threads, Progress& progress) {
+Tally tally_all(const Dataset& dataset, int threads, Progress& progress, std::vector<std::optional<SmallPixels>>& small) {
   std::atomic<int64_t> next{0};
   std::mutex mutex;  // of what follows
   Tally total;
@@ -90,7 +92,7 @@ Tally tally_all(const Dataset& dataset, int threads, Progress& progress) {
       Tally own;
       for (int64_t first = next.fetch_add(kCheckedBlock); first < dataset.size(); first = next.fetch_add(kCheckedBlock)) {
         const int64_t last = std::min(first + kCheckedBlock, dataset.size());
-        for (int64_t i = first; i < last; ++i) read_one(dataset, i, own);
+        for (int64_t i = first; i < last; ++i) read_one(dataset, i, own, small);
         const std::lock_guard lock(mutex);
         done += last - first;
         progress.advance(done, "");
@@ -132,14 +134,15 @@ bool within(int64_t value, size_t count) { return value >= 0 && value < static_c
 
 }  // namespace
 
-DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
+DataCheck check_data(const Dataset& dataset, int threads, Progress& progress, bool keep_small) {
+  DataCheck check;
+  if (keep_small) check.small.resize(static_cast<size_t>(dataset.size()));
   if (threads <= 0) threads = available_cpus();
   progress.begin("reading " + dataset.info().name, dataset.size());
-  const Tally tally = tally_all(dataset, threads, progress);
+  const Tally tally = tally_all(dataset, threads, progress, check.small);
   progress.end();
 
   const DatasetInfo& info = dataset.info();
-  DataCheck check;
   check.name = info.name;
   check.split = info.split;
   check.count = tally.count;
@@ -158,9 +161,10 @@ DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
   check.per_class.assign(info.class_names.size(), 0);
   if (!info.bias_names.empty()) check.bias_table.assign(info.class_names.size(), std::vector<int64_t>(info.bias_names.size(), 0));
   for (const auto& [cell, images] : tally.cells) {
-    const auto [label, bias] = cell;
+    auto [label, bias] = cell;
     if (!within(label, check.per_class.size())) continue;
     check.per_class[static_cast<size_t>(label)] += images;
+    if (bias == kUnknown) bias = number_of_unknown_bias(info);
     if (within(bias, info.bias_names.size())) check.bias_table[static_cast<size_t>(label)][static_cast<size_t>(bias)] += images;
   }
   for (size_t c = 0; tally.pixels > 0 && c < static_cast<size_t>(info.channels); ++c) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
+#include "debias/data/near_copies.h"
 
 namespace debias {
 
@@ -27,15 +29,16 @@ struct DataCheck {
   std::vector<std::string> class_names;
   std::vector<int64_t> per_class;  // labels beyond the named classes and unknown ones are left out
   std::vector<std::string> bias_names;
-  std::vector<std::vector<int64_t>> bias_table;  // [label][bias]; empty without a bias
-  std::vector<double> mean, std;                 // per channel, of values in [0, 1], over all pixels (population); empty without pixels
-  std::vector<BadFile> bad_files;                // in the data set's order
-  std::vector<std::string> remarks;              // of the reader, as in DatasetInfo
-  std::vector<std::string> pixel_notes;          // of these, those on how pixels are read
-  ColumnUse columns;                             // likewise
+  std::vector<std::vector<int64_t>> bias_table;   // [label][bias]; empty without a bias
+  std::vector<double> mean, std;                  // per channel, of values in [0, 1], over all pixels (population); empty without pixels
+  std::vector<BadFile> bad_files;                 // in the data set's order
+  std::vector<std::string> remarks;               // of the reader, as in DatasetInfo
+  std::vector<std::string> pixel_notes;           // of these, those on how pixels are read
+  ColumnUse columns;                              // likewise
+  std::vector<std::optional<SmallPixels>> small;  // of each image that can be read, where they were asked for
 };
 
 // A bad image never throws: it is listed. `threads` 0 takes one per processor.
-DataCheck check_data(const Dataset& dataset, int threads = 0, Progress& progress = Progress::silent());
+DataCheck check_data(const Dataset& dataset, int threads = 0, Progress& progress = Progress::silent(), bool keep_small = false);
 
 }  // namespace debias

@@ -72,6 +72,11 @@ void hold_out(const Dataset& train, FolderSurvey& survey) {
   std::vector<int64_t> labels, groups;
   for (int64_t i = 0; i < images; ++i) labels.push_back(train.label(i));
   for (int64_t i = 0; i < images && !train.info().group_names.empty(); ++i) groups.push_back(train.group(i));
+  if (groups.empty()) {
+    NearCopies copies = survey.train_check.small.empty() ? find_near_copies(train) : near_copies_of(survey.train_check.small, labels);
+    if (const std::string note = note_on_copies(copies, images); !note.empty()) survey.remarks.push_back(note);
+    groups = std::move(copies.source_of_image);
+  }
   int64_t best = 0;
   for (int64_t seed = 0; seed < kSeeds; ++seed) {
     const auto parts = partition_hold_out(labels, survey.hold_out, static_cast<uint64_t>(seed), groups);
@@ -163,7 +168,9 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   survey.remarks = survey.layout.remarks;
   survey.train = split_section(root, survey.layout.train, given);
   const std::unique_ptr<const Dataset> train = read_data(survey.train).make_images();
-  survey.train_check = check_data(*train, 0, progress);
+  const bool holds_out = survey.layout.test.empty() && survey.layout.valid.empty();
+  const bool looks_for_copies = holds_out && train->info().group_names.empty() && train->size() <= kMostComparedImages;
+  survey.train_check = check_data(*train, 0, progress, looks_for_copies);
   if (survey.train_check.count == 0) {
     const BadFile& first = survey.train_check.bad_files.at(0);
     throw FileError(root, fmt::format("none of its {} images can be read; the first, {}: {}", train->size(), first.path, first.reason));
@@ -184,11 +191,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
       continue;
     }
     const MappedDataset mapped = with_unknown_biases(dataset, *train);
-    for (int64_t i = 0; i < dataset->size(); ++i) {
-      if (mapped.dataset->bias(i) != kUnknown || dataset->bias(i) == kUnknown) continue;
-      survey.has_unknown_biases = true;
-      break;
-    }
+    survey.has_unknown_biases = number_of_unknown_bias(mapped.dataset->info()) != kUnknown;
     survey.remarks.insert(survey.remarks.end(), mapped.remarks.begin(), mapped.remarks.end());
     survey.evaluated = evaluated;
     survey.evaluated_check = check_data(*mapped.dataset, 0, progress);

@@ -34,7 +34,7 @@ struct FolderSurvey {
 
 // `labels`: the value of image_folder's option of that name (label_columns.h), or null; `pixels`: those of pixel_options(). Data errors of find_layout and image_folder; a data error
 // where fewer than two images are left to train on and evaluate, where all labelled training images are of one class, or where an evaluated folder has a class that training does not have. Images there with another bias label
-// count as of unknown bias.
+// are a group of unknown bias.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress, const Config& pixels = Config::map());
 
 // Why a correction by the bias labels of the training images would rest on too little, a clause: they are known of a minority of the

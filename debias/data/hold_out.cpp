@@ -119,7 +119,8 @@ HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t coun
   return parts_of(held);
 }
 
-std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part) {
+std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part,
+                                            const std::function<NearCopies(const Dataset&)>& copies) {
   const bool wants_held_out = part == HoldOutPart::kHeldOut;
   if (options.count == 0) {
     if (!wants_held_out) return train;
@@ -129,11 +130,19 @@ std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, cons
   for (int64_t i = 0; i < train->size(); ++i) labels[static_cast<size_t>(i)] = train->label(i);
   std::vector<int64_t> groups;
   for (int64_t i = 0; i < train->size() && !train->info().group_names.empty(); ++i) groups.push_back(train->group(i));
+  NearCopies found;
+  if (groups.empty() && copies) {
+    found = copies(*train);
+    groups = found.source_of_image;
+  }
   HoldOutParts parts = partition_hold_out(labels, options.count, static_cast<uint64_t>(options.seed), groups);
-  const std::string remark =
-      groups.empty() ? ""
-                     : fmt::format("hold_out: {}: {} of {} images are held out, so that each of the {} groups stays on one side",
-                                   options.count, parts.held_out.size(), labels.size(), train->info().group_names.size());
+  std::string remark =
+      groups.empty() ? "" : fmt::format("hold_out: {}: {} of {} images are held out", options.count, parts.held_out.size(), labels.size());
+  if (!train->info().group_names.empty()) {
+    remark += fmt::format(", so that each of the {} groups stays on one side", train->info().group_names.size());
+  } else if (const std::string note = copies ? note_on_copies(found, train->size()) : ""; !note.empty()) {
+    remark = note + (remark.empty() ? "" : " (" + remark + ")");
+  }
   std::string split = wants_held_out ? "held_out" : train->info().split;
   return std::make_unique<Subset>(std::move(train), std::move(wants_held_out ? parts.held_out : parts.kept), std::move(split), remark);
 }

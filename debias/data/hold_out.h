@@ -5,15 +5,17 @@
 // and ids.
 //
 // Samples of one group stay on one side: groups come in an order that the seed decides, and one is held out if that brings the counts of the
-// classes nearer to those above (by the sum of squares). The number held out is then near N.
+// classes nearer to those above (by the sum of squares). The number held out is then near N. Copies of one image (near_copies.h) likewise.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "debias/core/options.h"
 #include "debias/data/dataset.h"
+#include "debias/data/near_copies.h"
 
 namespace debias {
 
@@ -37,7 +39,9 @@ HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t coun
 
 enum class HoldOutPart { kKept, kHeldOut };
 
-// One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is rejected (usage error).
-std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part);
+// One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is rejected (usage error). Where nothing
+// says groups, `copies` finds images of one source, which stay on one side as well.
+std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part,
+                                            const std::function<NearCopies(const Dataset&)>& copies = {});
 
 }  // namespace debias

@@ -109,6 +109,10 @@ std::string remark(const Dataset& dataset, const Names& names, const Mapped& map
 
 }  // namespace
 
+int64_t number_of_unknown_bias(const DatasetInfo& info) {
+  return info.bias_names.size() > 1 && info.bias_names.back() == kUnknownBias ? std::ssize(info.bias_names) - 1 : kUnknown;
+}
+
 NameTable name_table(const SampleTable& train) { return {train.info().class_names, train.info().bias_names}; }
 
 MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTable& table, UnknownNames unknown) {
@@ -128,7 +132,7 @@ MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTab
                                          more == 0 ? "" : fmt::format(", as {} more,", more)));
   }
   if (!labels.unknown.empty()) mapped.remarks.push_back(remark(*dataset, classes, labels, "are left out"));
-  if (!bias_values.unknown.empty()) mapped.remarks.push_back(remark(*dataset, biases, bias_values, "count as of unknown bias"));
+  if (!bias_values.unknown.empty()) mapped.remarks.push_back(remark(*dataset, biases, bias_values, "are a group of unknown bias"));
   std::replace(bias_values.numbers.begin(), bias_values.numbers.end(), kAbsent, kUnknown);
   std::vector<int64_t> kept, kept_labels, kept_biases;
   for (int64_t i = 0; i < dataset->size(); ++i) {
@@ -149,8 +153,10 @@ MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTab
     mapped.dataset = std::move(dataset);
     return mapped;
   }
+  std::vector<std::string> bias_names = table.biases;
+  if (!bias_values.unknown.empty()) bias_names.push_back(kUnknownBias);
   mapped.dataset =
-      std::make_shared<Renumbered>(std::move(dataset), table.classes, table.biases, std::move(kept_labels), std::move(kept_biases));
+      std::make_shared<Renumbered>(std::move(dataset), table.classes, bias_names, std::move(kept_labels), std::move(kept_biases));
   return mapped;
 }
 

@@ -60,9 +60,14 @@ struct NameTable {
 NameTable name_table(const SampleTable& train);
 
 // Policy for images whose class or bias label is not in the table: a data error, or they are left out (classes) or get an unknown
-// bias, and are counted.
+// bias, and are counted. The set then has one bias label more, kUnknownBias, whose images are those of bias kUnknown.
 enum class UnknownNames { kRefuse, kIgnore };
 constexpr auto enum_words(UnknownNames) { return named("refuse", "ignore"); }
+
+constexpr const char* kUnknownBias = "unknown";
+
+// Its number among a mapped set's bias labels; kUnknown where training knows all of them.
+int64_t number_of_unknown_bias(const DatasetInfo& info);
 
 struct MappedDataset {
   std::shared_ptr<const Dataset> dataset;  // named as the table, where that has names; the same object where nothing is mapped

@@ -72,20 +72,98 @@ std::vector<float> without_smooth_part(std::span<const uint8_t> rgb) {
   return detail;
 }
 
-float dot(const std::vector<float>& a, const std::vector<float>& b) {
-  float sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
+// In eight sums, which fit the registers.
+float dot(std::span<const float> a, std::span<const float> b) {
+  constexpr size_t kLanes = 8;
+  std::array<float, kLanes> sums{};
+  for (size_t i = 0; i + kLanes <= a.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  }
+  return std::accumulate(sums.begin(), sums.end(), 0.0F);
 }
 
-bool are_near_copies(const LikenessVector& a, const LikenessVector& b) {
-  constexpr float kMostDifference = 16, kCorrelation = 0.9F;
-  if (a.detail.empty() || b.detail.empty()) return false;
-  for (int c = 0; c < 3; ++c) {
-    if (std::abs(a.mean[c] - b.mean[c]) > kMostDifference) return false;
+// What makes two images one source: their means differ by at most so much, and their details correlate at least so much.
+struct CopyRule {
+  float most_difference, least_correlation;
+};
+constexpr CopyRule kNearCopy{16, 0.9F}, kCloseCopy{4, 0.98F};
+
+constexpr size_t kCoarseValues = 64;  // brightness of 8 x 8 squares of 2 x 2 pixels
+
+// Coordinates of a detail in an orthonormal system of few axes: a difference there is at most that of the details.
+std::array<float, kCoarseValues> coarse_detail(const std::vector<float>& detail) {
+  const float unit = 1 / std::sqrt(12.0F);  // of 4 pixels and 3 channels
+  std::array<float, kCoarseValues> coarse{};
+  for (size_t y = 0; y < kLikenessSide; ++y) {
+    for (size_t x = 0; x < kLikenessSide; ++x) {
+      for (size_t c = 0; c < 3; ++c) coarse[y / 2 * 8 + x / 2] += unit * detail[(y * kLikenessSide + x) * 3 + c];
+    }
   }
-  return dot(a.detail, b.detail) >= kCorrelation;
+  return coarse;
 }
+
+// The images with detail, in the order of their green, so that those of like colour follow each other.
+class CopySearch {
+ public:
+  // `are_copies` may be empty.
+  CopySearch(const std::vector<LikenessVector>& images, CopyRule rule, std::function<bool(size_t, size_t)> are_copies)
+      : images_(images), rule_(rule), are_copies_(std::move(are_copies)) {
+    for (size_t i = 0; i < images.size(); ++i) {
+      if (!images[i].detail.empty()) order_.push_back(i);
+    }
+    std::ranges::stable_sort(order_, {}, [&](size_t i) { return images[i].mean[1]; });
+    coarse_.reserve(order_.size());
+    for (const size_t i : order_) coarse_.push_back(coarse_detail(images[i].detail));
+  }
+
+  RowGroups groups() const {
+    UnionFind joined(images_.size());
+    std::mutex guard;
+    for_each_block(
+        std::ssize(order_), 32,
+        [&](int64_t first, int64_t last) {
+          std::vector<std::pair<size_t, size_t>> found;
+          for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) add_copies_of(i, found);
+          const std::lock_guard lock(guard);
+          for (const auto& [i, j] : found) joined.join(i, j);
+        },
+        [](int64_t) {});
+    return joined.groups("near-copies");
+  }
+
+ private:
+  void add_copies_of(size_t place, std::vector<std::pair<size_t, size_t>>& found) const {
+    const LikenessVector& image = images_[order_[place]];
+    for (size_t next = place + 1; next < order_.size(); ++next) {
+      const LikenessVector& other = images_[order_[next]];
+      if (other.mean[1] - image.mean[1] > rule_.most_difference) return;
+      if (std::abs(image.mean[0] - other.mean[0]) > rule_.most_difference ||
+          std::abs(image.mean[2] - other.mean[2]) > rule_.most_difference)
+        continue;
+      if (!may_be_copies(place, next) || dot(image.detail, other.detail) < rule_.least_correlation) continue;
+      if (!are_copies_ || are_copies_(order_[place], order_[next])) found.emplace_back(order_[place], order_[next]);
+    }
+  }
+
+  // Details of length 1 differ by 2 - 2 correlation, squared.
+  bool may_be_copies(size_t a, size_t b) const {
+    constexpr float kRounding = 1e-4F;
+    std::array<float, 8> sums{};
+    for (size_t i = 0; i < kCoarseValues; i += sums.size()) {
+      for (size_t lane = 0; lane < sums.size(); ++lane) {
+        const float difference = coarse_[a][i + lane] - coarse_[b][i + lane];
+        sums[lane] += difference * difference;
+      }
+    }
+    return std::accumulate(sums.begin(), sums.end(), 0.0F) <= 2 - 2 * rule_.least_correlation + kRounding;
+  }
+
+  const std::vector<LikenessVector>& images_;
+  CopyRule rule_;
+  std::function<bool(size_t, size_t)> are_copies_;
+  std::vector<size_t> order_;
+  std::vector<std::array<float, kCoarseValues>> coarse_;  // by place in the order
+};
 
 }  // namespace
 
@@ -211,22 +289,11 @@ LikenessVector likeness_vector(std::span<const uint8_t> rgb16) {
 }
 
 std::optional<RowGroups> groups_of_near_copies(const std::vector<LikenessVector>& images) {
-  UnionFind joined(images.size());
-  std::mutex guard;
-  for_each_block(
-      std::ssize(images), 32,
-      [&](int64_t first, int64_t last) {
-        std::vector<std::pair<size_t, size_t>> found;
-        for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-          for (size_t j = i + 1; j < images.size(); ++j) {
-            if (are_near_copies(images[i], images[j])) found.emplace_back(i, j);
-          }
-        }
-        const std::lock_guard lock(guard);
-        for (const auto& [i, j] : found) joined.join(i, j);
-      },
-      [](int64_t) {});
-  return if_plausible(joined.groups("near-copies"), 0);
+  return if_plausible(CopySearch(images, kNearCopy, nullptr).groups(), 0);
+}
+
+RowGroups groups_of_close_copies(const std::vector<LikenessVector>& images, const std::function<bool(size_t, size_t)>& are_copies) {
+  return CopySearch(images, kCloseCopy, are_copies).groups();
 }
 
 }  // namespace debias

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,5 +58,8 @@ LikenessVector likeness_vector(std::span<const uint8_t> rgb16);  // 16 * 16 * 3
 
 // Nothing where nothing is joined, or where a fifth of the rows are one group: images of one kind that all look alike.
 std::optional<RowGroups> groups_of_near_copies(const std::vector<LikenessVector>& images);
+
+// Of images whose details correlate at 0.98 or more, whose colours differ by at most 4 of 255, and which `are_copies`, however many are one.
+RowGroups groups_of_close_copies(const std::vector<LikenessVector>& images, const std::function<bool(size_t, size_t)>& are_copies);
 
 }  // namespace debias

@@ -38,6 +38,8 @@ class AlignmentMap {
   static AlignmentMap by_label(int64_t classes);  // class c is aligned with bias label c
 
   bool empty() const { return biases_.empty(); }
+  // Samples of this bias label are on neither side, whatever their class.
+  void leave_out(int64_t bias) { unseen_.push_back(bias); }
   Side side(int64_t label, int64_t bias) const;
   const std::vector<std::vector<int64_t>>& biases_of_class() const { return biases_; }
   const std::vector<int64_t>& unseen() const { return unseen_; }

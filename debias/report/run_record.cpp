@@ -146,6 +146,11 @@ double MetricHistory::last_of_epochs(const std::string& metric) const {
   return found == by_epoch.end() || found->second.y.empty() ? std::numeric_limits<double>::quiet_NaN() : found->second.y.back();
 }
 
+std::string RunRecord::shown_split(const std::string& split) const {
+  const bool by_folds = is_fixed() && recipe.data_of("valid").name.empty() && recipe.data_of("test").name.empty();
+  return by_folds && split == "valid" ? "folds" : split;
+}
+
 bool RunRecord::of_text() const {
   const DatasetEntry* entry = find_dataset(recipe.data_of("train").name);
   return entry != nullptr && entry->samples == SampleKind::kSentences;

@@ -62,6 +62,8 @@ struct RunRecord {
 
   bool finished() const { return is_fixed() || (recipe.epochs > 0 && epochs_done >= recipe.epochs); }
   bool is_fixed() const { return recipe.is_fixed; }  // features that debias fix has corrected: no training
+  // As a person reads it: the files of corrected features without valid and test rows call the folds of the training rows `valid`.
+  std::string shown_split(const std::string& split) const;
   // It learnt from rewards, or from sentences: nothing has classes or bias labels. All others are of images.
   bool of_agent() const { return recipe.of_agent; }
   bool of_text() const;

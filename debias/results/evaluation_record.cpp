@@ -207,7 +207,7 @@ const EvaluatedTask* EvaluationRecord::task(const std::string& name) const {
 std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
   if (!aligned) return label == bias;
   const auto found = std::ranges::find(aligned->biases_of_class, table.labels[label], &BiasesOfClass::value_type::first);
-  if (found == aligned->biases_of_class.end() || found->second.empty()) return std::nullopt;
+  if (found == aligned->biases_of_class.end() || found->second.empty() || table.biases[bias] == "unknown") return std::nullopt;
   return std::ranges::find(found->second, table.biases[bias]) != found->second.end();
 }
 

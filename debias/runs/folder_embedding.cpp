@@ -24,6 +24,7 @@
 #include "debias/data/fingerprint.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/name_table.h"
+#include "debias/data/readers/label_columns.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"
@@ -187,6 +188,13 @@ Config section_for(const FolderEmbeddingRequest& asked, const std::string& split
   Config section = Config::map({{"name", Config::string(asked.reader)}, {"root", Config::string(asked.folder)}});
   if (!split.empty()) section.set("split", Config::string(split));
   for (const std::string& word : asked.words) section.assign(word);
+  if (asked.groups.empty()) return section;
+  const Config* written = section.find("labels");
+  LabelColumns columns = written == nullptr ? LabelColumns() : LabelColumns::from_config(*written, "labels");
+  if (columns.file.empty())
+    throw usage_error("embed: --group {}: there is no CSV of labels whose columns it could name; add labels=FILE.csv", asked.groups);
+  columns.group = asked.groups;
+  section.set("labels", columns.config());
   return section;
 }
 
@@ -228,7 +236,7 @@ std::string field_of(const std::vector<std::string>& names, int64_t number, CsvC
 }
 
 // A feature table has labelled rows only; a folder without any labels is no table, and all of its images are embedded.
-Features labelled(Features features, bool some_labels, Log& log, const std::string& split) {
+Features labelled(Features features, bool some_labels, std::vector<std::string>& notes, const std::string& split) {
   if (!some_labels) return features;
   std::vector<int64_t> kept;
   for (size_t i = 0; i < features.labels.size(); ++i) {
@@ -236,7 +244,7 @@ Features labelled(Features features, bool some_labels, Log& log, const std::stri
   }
   const int64_t without = std::ssize(features.labels) - std::ssize(kept);
   if (without == 0) return features;
-  log.warn(fmt::format("{}: {} images without a label are left out", split, without));
+  notes.push_back(fmt::format("{}: {} images without a label are left out", split, without));
   Features result{features.values.index_select(0, at::tensor(kept, at::kLong)), {}, {}, {}, features.unreadable};
   for (const int64_t i : kept) {
     result.labels.push_back(features.labels[static_cast<size_t>(i)]);
@@ -295,6 +303,8 @@ FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bo
   made.dimensions = result.at("dimensions").get<int64_t>();
   made.encoder = result.at("encoder").get<std::string>();
   made.skipped = result.value("skipped", std::vector<std::string>());
+  made.notes = result.value("notes", std::vector<std::string>());
+  for (const auto& note : made.notes) log.warn(note);
   warn_of_skipped(made.skipped, log);
   for (const auto& [name, count] : result.at("splits").items()) made.splits.emplace_back(name, count.get<int64_t>());
   return made;
@@ -308,12 +318,14 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   frozen.view_changes = asked.views;
   const c10::Device device = resolve_device(asked.device);
   std::vector<FolderSplit> splits = splits_of(asked);
-  std::vector<std::string> inputs = frozen.files;
+  std::vector<std::string> inputs = frozen.files, notes;
   for (FolderSplit& split : splits) {
     const auto files = files_named_in(split.data.section);
     inputs.insert(inputs.end(), files.begin(), files.end());
     split.images = split.data.make_images();
-    for (const auto& remark : split.images->info().remarks) log.info(remark);
+    for (const auto& remark : split.images->info().remarks) {
+      if (std::ranges::find(notes, remark) == notes.end()) notes.push_back(remark);
+    }
   }
   for (const auto& path : {paths.vectors, paths.rows, paths.record}) refuse_inside_data(path, {asked.folder});
   refuse_overwriting("embed", {paths.vectors, paths.rows, paths.record}, inputs);
@@ -338,7 +350,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   for (const FolderSplit& split : splits) {
     Features extracted = extract_features(*encoder, split.images, views, options, progress, copies);
     for (const auto& image : unreadable_sources(extracted, *split.images)) result["skipped"].push_back(image);
-    const Features features = labelled(std::move(extracted), some_labels, log, split.name);
+    const Features features = labelled(std::move(extracted), some_labels, notes, split.name);
     parts.push_back(features.values);
     csv += row_lines(split, features, with_bias, with_groups, !data_set_is(asked.reader, &DatasetEntry::is_any_folder) && splits.size() > 1,
                      asked.cells);
@@ -346,6 +358,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   }
   const at::Tensor all = at::cat(parts, 0);
   result["count"] = all.size(0);
+  result["notes"] = notes;
   write_npy(paths.vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());
   write_file_atomically(paths.rows, csv);
   const Json sums = {{"vectors", file_digest(paths.vectors)}, {"rows", file_digest(paths.rows)}};
@@ -357,7 +370,7 @@ nlohmann::ordered_json to_json(const FolderEmbedding& embedding) {
   nlohmann::ordered_json splits = nlohmann::ordered_json::object();
   for (const auto& [name, count] : embedding.splits) splits[name] = count;
   return {{"count", embedding.rows},  {"dimensions", embedding.dimensions}, {"encoder", embedding.encoder}, {"splits", std::move(splits)},
-          {"files", embedding.files}, {"skipped", embedding.skipped},       {"reused", embedding.reused}};
+          {"files", embedding.files}, {"skipped", embedding.skipped},       {"reused", embedding.reused},   {"notes", embedding.notes}};
 }
 
 std::string embedding_text(const FolderEmbedding& embedding) {

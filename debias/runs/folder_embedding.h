@@ -55,6 +55,7 @@ struct FolderEmbeddingRequest {
   Precision precision = Precision::kFp32;  // of the encoder; bf16 is faster on a CPU with instructions for it
   CsvCells cells = CsvCells::kGuarded;
   OnError on_error = OnError::kStop;  // kSubstitute: an image that cannot be read has no row
+  std::string groups = {};            // columns of the labels' CSV for the column group
 };
 
 struct FolderEmbedding {
@@ -63,6 +64,7 @@ struct FolderEmbedding {
   std::string encoder;                                  // its name
   std::vector<std::pair<std::string, int64_t>> splits;  // name and number of images
   std::vector<std::string> skipped;                     // unreadable images, which have no row
+  std::vector<std::string> notes;                       // one line each: what was left out or read otherwise
   bool reused = false;                                  // the files existed, from the same images, weights and views; nothing was computed
 };
 
@@ -71,7 +73,7 @@ struct FolderEmbedding {
 // frozen_encoder().
 FolderEmbedding embed_folder(const FolderEmbeddingRequest& request, Progress& progress, Log& log);
 
-// {"count", "dimensions", "encoder", "splits": {name: count}, "files", "skipped", "reused"}, and as lines for a person.
+// {"count", "dimensions", "encoder", "splits": {name: count}, "files", "skipped", "reused", "notes"}, and as lines for a person.
 nlohmann::ordered_json to_json(const FolderEmbedding& embedding);
 std::string embedding_text(const FolderEmbedding& embedding);
 

@@ -67,8 +67,7 @@ double constant_prior(const Config& resolved_recipe, double otherwise) {
 }
 
 // The groups that the samples of the data sets are of, by name.
-std::optional<RowGroups> sample_groups(const std::vector<std::pair<const Dataset*, const std::vector<int64_t>*>>& splits,
-                                       const Config& recipe) {
+std::optional<RowGroups> sample_groups(const std::vector<std::pair<const Dataset*, const std::vector<int64_t>*>>& splits) {
   std::vector<std::string> names;
   bool any = false;
   for (const auto& [dataset, indices] : splits) {
@@ -80,9 +79,7 @@ std::optional<RowGroups> sample_groups(const std::vector<std::pair<const Dataset
   }
   if (!any) return std::nullopt;
   RowGroups groups = groups_of_values({names});
-  const Config* title = &recipe;
-  for (const char* key : {"data", "train", "labels", "group"}) title = title != nullptr && title->is_map() ? title->find(key) : nullptr;
-  groups.from = "column " + (title != nullptr && title->is_scalar() ? title->text() : std::string("group"));
+  groups.from = splits.front().first->info().groups_from;
   return groups;
 }
 
@@ -241,6 +238,7 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
   const EvaluatedData data = sections_of(run, recipe, splits, asked.root);
   run.encoder->to(device);
   DataWatch watch(recipe.verify, progress, log);
+  watch.add_groups(asked.groups);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   EvaluationCache cache(input, progress);
   const auto split = [&](const std::string& name) { return pair_split(name, dataset_of(input, name), cache.split(name)); };
@@ -251,7 +249,8 @@ PairSource pairs_of_run(const RunToEmbed& asked, const SplitPair& splits, Progre
   for (const auto& name : {splits.first, splits.second}) {
     if (!name.empty()) rows.emplace_back(dataset_of(input, name).get(), &cache.split(name).indices);
   }
-  source.groups = sample_groups(rows, run.recipe);
+  source.notes = watch.notes();
+  source.groups = sample_groups(rows);
   source.views = view_cosines(
       view_pair_features(input, input.train, "train", chosen_images(input.train->size(), kPriorImages, input.seed), input.seed, progress));
   source.temperature = source.knn_temperature = input.training_temperature;

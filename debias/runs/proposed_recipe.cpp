@@ -208,7 +208,7 @@ std::string protocol_list(const FolderSurvey& survey, InitGoal goal) {
 std::string evaluate_section(const FolderSurvey& survey, const ProposalInput& input) {
   std::string text = fmt::format("evaluate:\n  every: {}\n  protocols: {}\n", input.epochs, protocol_list(survey, input.goal));
   if (survey.has_unknown_biases) {
-    text += "  unknown_classes: ignore    # images for evaluation whose bias label training does not have count as of unknown bias\n";
+    text += "  unknown_classes: ignore    # images for evaluation whose bias label training does not have are a group of unknown bias\n";
   }
   if (!survey.has_labels()) return text;
   const int64_t per_class = training_images(survey) / static_cast<int64_t>(survey.train_check.class_names.size());

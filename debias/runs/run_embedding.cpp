@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "debias/core/atomic_file.h"
@@ -27,6 +28,7 @@ enum class EmbeddedSplit { kTrain, kTest };
 struct EmbeddedImages {
   std::shared_ptr<const Dataset> dataset;
   Features features;
+  std::vector<std::string> notes;
 };
 
 // The data set that the request names, else the run's test set with the words laid over it.
@@ -75,8 +77,11 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
   const ChosenData set = split == EmbeddedSplit::kTrain ? training_data(run, data) : embedded_data(run, data);
   require_outputs(run, set.section, request.out, outputs);
   DataWatch watch(recipe.verify, progress, log);
+  watch.add_groups(request.groups);
   EmbeddedImages images;
   images.dataset = watch.open(split == EmbeddedSplit::kTrain ? "train" : "test", set);
+  images.notes = images.dataset->info().remarks;
+  std::ranges::copy(watch.notes(), std::back_inserter(images.notes));
   const bool is_own = data.name.empty() && data.words.empty();
   if (is_own) require_unchanged(run, watch, request.data.words, request.data_change, log);
   images.dataset = in_numbers_of(run, std::move(images.dataset), log);
@@ -99,16 +104,20 @@ void warn_of_skipped(const std::vector<std::string>& images, Log& log) {
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log) {
   std::vector<std::string> outputs = embedding_paths(request.out);
   outputs.push_back(name_path(request.out));
-  const auto [dataset, features] = embedded_images(request, EmbeddedSplit::kTest, outputs, progress, log);
-  RunEmbedding made{features.values.size(0), features.values.size(1), write_embeddings(request.out, features, *dataset, request.cells),
-                    write_names(request.out, features, *dataset, request.cells), unreadable_sources(features, *dataset)};
+  auto [dataset, features, notes] = embedded_images(request, EmbeddedSplit::kTest, outputs, progress, log);
+  RunEmbedding made{features.values.size(0),
+                    features.values.size(1),
+                    write_embeddings(request.out, features, *dataset, request.cells),
+                    write_names(request.out, features, *dataset, request.cells),
+                    unreadable_sources(features, *dataset),
+                    std::move(notes)};
   warn_of_skipped(made.skipped, log);
   return made;
 }
 
 BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& progress, Log& log) {
   const std::string path = bias_feature_path(request.out);
-  const auto [dataset, features] = embedded_images(request, EmbeddedSplit::kTrain, {path}, progress, log);
+  const auto [dataset, features, notes] = embedded_images(request, EmbeddedSplit::kTrain, {path}, progress, log);
   return write_bias_features(path, features, *dataset);
 }
 
@@ -206,6 +215,7 @@ FeatureTableFiles embed_table(const RunToEmbed& asked, const std::string& folder
   require_image_run(run);
   const EvaluatedData data = evaluated_data(run, {.name = "", .root = asked.root, .words = {}});
   DataWatch watch(read_recipe(run.recipe).verify, progress, log);
+  watch.add_groups(asked.groups);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   run.encoder->to(device);
   EvaluationCache cache(input, progress);

@@ -66,6 +66,7 @@ struct EmbeddingRequest {
   CsvCells cells = CsvCells::kGuarded;
   DataChange data_change = DataChange::kRefuse;
   OnError on_error = OnError::kStop;  // kSubstitute: an image that cannot be read has no row
+  std::string groups = {};            // columns of the labels' CSV for the column group
 };
 
 struct RunEmbedding {
@@ -73,6 +74,7 @@ struct RunEmbedding {
   std::vector<std::string> files;    // files that were written
   std::optional<std::string> names;  // file of class names, if the data set has any
   std::vector<std::string> skipped;  // unreadable images, which have no row
+  std::vector<std::string> notes;    // one line each: what was left out or read otherwise
 };
 
 // Warns of unreadable images, which have no row; nothing for none.
@@ -88,6 +90,7 @@ BiasFeatureFile embed_bias_features(const EmbeddingRequest& request, Progress& p
 // A run's data sets as a feature table on disk.
 struct RunToEmbed {
   std::string path, root, which = "last", device = "auto";
+  std::string groups = {};  // columns of the labels' CSV that say what belongs together
 };
 
 // Writes features.npy and features.csv (path, label, bias, split) of the run's train, valid and test sets into `folder`; returns them.

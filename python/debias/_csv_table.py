@@ -18,6 +18,7 @@ _INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
 _PRINTED = re.compile(r"(0|-?[1-9]\d*|\+[1-9]\d*)(\.0+)?", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _COMMA = re.compile(r"[-+]?\d+,\d+", re.ASCII)
+_PERCENT = re.compile(b"%([2-9a-fA-F][0-9a-fA-F])")
 _ENDING = re.compile(r"(?<=[^/])\.(?=[0-9]*[A-Za-z])[0-9A-Za-z]{1,5}$")
 
 
@@ -160,7 +161,7 @@ def _decoded(path: Any, data: bytes) -> str:
 
 def _separator(text: str) -> str:
     """What the first record has most of outside of quotes."""
-    counts, quoted, begun = {",": 0, ";": 0, "\t": 0}, False, False
+    counts, quoted, begun = {",": 0, ";": 0, "\t": 0, "|": 0}, False, False
     for one in text:
         quoted ^= one == '"'
         if one == "\n" and not quoted and begun:
@@ -186,7 +187,7 @@ class CsvTable:
             _refuse(path, "is empty")
         titles = [plain_text(title) for title in records[0][1]]
         if self._separator != ",":
-            name = {";": "semicolons", "\t": "tabs"}.get(self._separator, f"characters '{self._separator}'")
+            name = {";": "semicolons", "\t": "tabs", "|": "bars"}.get(self._separator, f"characters '{self._separator}'")
             self.notes.append(f"{name} separate the fields")
         empty = [line for line, fields in records[1:] if len(titles) > 1 and not any(map(plain_text, fields))]
         if empty:
@@ -224,7 +225,8 @@ class CsvTable:
                     "text follows a quoted field" if "expected after" in str(error) else str(error), line)
         for begin, fields in records:
             if len(fields) != len(records[0][1]):
-                _refuse(self.path, f"{len(fields)} fields, expected {len(records[0][1])}", begin)
+                _refuse(self.path, f"{len(fields)} fields, expected {len(records[0][1])}" +
+                        ("; its first line begins with # and gives no titles: leave comments out" if records[0][1][0].startswith("#") else ""), begin)
         return records
 
     def find(self, title: str) -> Optional[int]:
@@ -288,10 +290,12 @@ def note_on_repeated(table: CsvTable, repeated: Sequence[int]) -> str:
            f"{'it is' if one else 'the first'} in line {table.lines[repeated[0]]}"
 
 
-_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "folder", "ending": "ending"}
+_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "folder", "ending": "ending", "signs": "percent signs"}
 
 
 def _changed(name: str, change: str) -> str:
+    if change == "signs":
+        name = _PERCENT.sub(lambda sign: bytes([int(sign[1], 16)]), name.encode()).decode(errors="replace")
     text = normal_path(plain_text(name).replace("\\", "/"))
     text = text if change == "form" else _lower(text)
     return _ENDING.sub("", text) if change == "ending" else text
@@ -314,7 +318,7 @@ class SampleNames:
 
     def find_changed(self, name: str, change: str) -> List[int]:
         """Samples that a name means after a change: none, one, or the first two."""
-        by_part = change in ("folder", "ending")
+        by_part = change in ("folder", "ending", "signs")
         if change not in self._by_change:
             places: Dict[str, List[int]] = {}
             for place, sample in enumerate(self.names):

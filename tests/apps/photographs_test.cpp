@@ -125,6 +125,7 @@ TEST_F(UnreadableImages, AreSkippedAndNamedByEmbedIfAsked) {
     const auto json = Json::parse(result.out);
     EXPECT_EQ(json["count"], 11);
     EXPECT_EQ(json["skipped"], Json({"dog/3.jpg"}));
+    EXPECT_TRUE(json["notes"].is_array());
     EXPECT_EQ(read_npy(z).shape.at(0), 11);
     const std::string rows = file_text(z_rows);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 12);

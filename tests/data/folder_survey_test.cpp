@@ -181,8 +181,10 @@ TEST_F(FolderSurveyOf, ATestFolderOfOtherBiasLabelsProceeds) {
   const FolderSurvey found = survey(folder_ / "labels.csv");
   EXPECT_TRUE(found.has_unknown_biases);
   EXPECT_EQ(found.evaluated_check->count, 8);
+  EXPECT_THAT(found.evaluated_check->bias_names, ElementsAre("a", "b", "unknown"));
+  EXPECT_THAT(found.evaluated_check->bias_table[1], ElementsAre(1, 0, 3));
   EXPECT_THAT(found.remarks,
-              ElementsAre(HasSubstr("6 of 8 images count as of unknown bias: 1 bias label ('new') that training did not know")));
+              ElementsAre(HasSubstr("6 of 8 images are a group of unknown bias: 1 bias label ('new') that training did not know")));
 }
 
 TEST_F(FolderSurveyOf, RefusesLabelsOfOneClass) {

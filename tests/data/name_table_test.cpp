@@ -125,7 +125,7 @@ TEST(NameTable, IgnoringLeavesUnknownClassesOutAndCountsThem) {
   EXPECT_EQ(mapped.dataset->get(1).image.pixels[0], 3);
   ASSERT_EQ(mapped.remarks.size(), 2u);
   EXPECT_THAT(mapped.remarks[0], HasSubstr("2 of 4 images are left out: 1 class ('wolf')"));
-  EXPECT_THAT(mapped.remarks[1], HasSubstr("2 of 4 images count as of unknown bias"));
+  EXPECT_THAT(mapped.remarks[1], HasSubstr("2 of 4 images are a group of unknown bias"));
 }
 
 TEST(NameTable, NothingLeftIsRefused) {

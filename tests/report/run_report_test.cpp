@@ -421,6 +421,15 @@ TEST_F(Reports, OfCorrectedFeaturesCompareThemWithTheFeaturesBefore) {
                {"<th scope=\"row\">accuracy, bias-conflicting</th>"});
 }
 
+TEST_F(Reports, OfCorrectedFeaturesWithoutEvaluatedRowsNameTheFolds) {
+  write_biased_run("fixed", {.aligned = 0.9, .conflicting = 0.7, .predictions = "linear"});
+  write_text("fixed/config.yaml", "name: fix-erase\nseed: 1\nfix: {embeddings: some/vectors.npy}\ndata: {train: {name: features}}\n");
+  std::string record = file_text("fixed/evaluation/groups.json");
+  for (size_t at; (at = record.find("\"test")) != std::string::npos;) record.replace(at, 5, "\"valid");
+  write_evaluation("fixed", "groups", nlohmann::ordered_json::parse(record));
+  expect_parts(html({"fixed"}), {"Accuracy by class, folds; predictions by"}, {"Accuracy by class, valid"});
+}
+
 // The row of cat: blue conflicts and is among the worst; red is cat's own.
 TEST_F(Reports, ClassesAndBiasValuesHaveTheirNumbersAndAlignedGroupsAreMarkedByName) {
   write_biased_run("run", {.aligned = 0.975, .conflicting = 0.2, .images = 800});

@@ -3,6 +3,8 @@
 
 #include "debias/core/sha256.h"
 #include "debias/data/builders/data_make.h"
+#include "debias/runs/pair_source.h"
+#include "debias/runs/run_embedding.h"
 #include "debias/runs/run_evaluation.h"
 #include "tests/runs/trained_run.h"
 
@@ -77,6 +79,24 @@ class UnknownBias : public SharedFolder<UnknownBias> {
   static std::string log_;
 };
 std::string UnknownBias::log_;
+
+TEST_F(UnknownBias, GroupsOfANamedColumnAreEmbeddedAndSearched) {
+  std::ofstream csv(path("both.csv"));
+  csv << "path,bias,burst\n";
+  int place = 0;
+  for (const Row& row : rows_of(path("colours.csv"))) csv << row.path << "," << row.label << ",burst" << place++ / 4 << "\n";
+  csv.close();
+  EmbeddingRequest request{.run = path("run"), .out = path("grouped.npy")};
+  request.data.words = {"labels=" + path("both.csv")};
+  request.groups = "burst";
+  const RunEmbedding made = embed_run(request, Progress::silent(), Log::silent());
+  EXPECT_THAT(file_text(path("grouped.csv")), HasSubstr("burst1"));
+  EXPECT_EQ(made.rows, 30);
+  RunToEmbed run{.path = path("run")};
+  run.groups = "burst";
+  EXPECT_THAT(usage_error_of([&] { pairs_of_run(run, {}, Progress::silent(), Log::silent()); }),
+              HasSubstr("--group burst: data.train has no CSV of labels whose columns it could name"));
+}
 
 TEST_F(UnknownBias, GroupsOfACsvAreTakenInEvaluation) {
   std::ofstream csv(path("bursts.csv"));

@@ -63,8 +63,8 @@ void require_line_feeds(std::string_view text, const std::string& path) {
 
 // What the first record has most of outside of quotes; commas of equally many.
 char separator_of(std::string_view text) {
-  constexpr std::array<char, 3> kSeparators = {',', ';', '\t'};
-  std::array<int64_t, 3> counts{};
+  constexpr std::array<char, 4> kSeparators = {',', ';', '\t', '|'};
+  std::array<int64_t, kSeparators.size()> counts{};
   bool quoted = false, begun = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
@@ -136,7 +136,12 @@ CsvText read_text(const std::string& path) {
   for (CsvRecord& record : csv.records) {
     auto& fields = record.fields;
     while (fields.size() > columns && is_blank_field(fields.back())) fields.pop_back();
-    if (fields.size() != columns) refuse_line(path, record.line, fmt::format("{} fields, expected {}", fields.size(), columns));
+    if (fields.size() != columns)
+      refuse_line(path, record.line,
+                  fmt::format("{} fields, expected {}{}", fields.size(), columns,
+                              csv.records.front().fields.front().starts_with('#')
+                                  ? "; its first line begins with # and gives no titles: leave comments out"
+                                  : ""));
   }
   return csv;
 }
@@ -201,6 +206,7 @@ CsvTable::CsvTable(const std::string& path) : path_(path) {
   if (separator_ != ',')
     notes_.push_back(fmt::format("{} separate the fields", separator_ == ';'    ? std::string("semicolons")
                                                            : separator_ == '\t' ? std::string("tabs")
+                                                           : separator_ == '|'  ? std::string("bars")
                                                                                 : fmt::format("characters '{}'", separator_)));
   std::string empty_rows = titles.size() > 1 ? without_empty_rows(rows_) : "";
   if (!empty_rows.empty()) notes_.push_back(std::move(empty_rows));

@@ -1,7 +1,7 @@
 // A CSV, read once: its titles and the fields of its rows. Every reader of one views this table: image folders, feature tables, audits,
 // marks of pairs, clusterings and `eval --labels`.
 //
-// Text is UTF-8, with or without a byte-order mark, or UTF-16. Commas, semicolons or tabs separate the fields: the one that the first record
+// Text is UTF-8, with or without a byte-order mark, or UTF-16. Commas, semicolons, tabs or bars separate the fields: the one that the first record
 // has most of. Fields may be quoted as in RFC 4180, lines end with LF or CRLF, empty lines are ignored, and so is a first line "sep=;". The
 // first record is the header.
 //

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -254,6 +255,22 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   return std::make_unique<ImageFiles>(std::move(info), options.root, std::move(listing.files), reading, std::move(pixel_notes));
 }
 
+// The training part and the held-out part are opened in one process: their images are read once, as long as the files stay the same.
+NearCopies copies_in(const ImageFolderOptions& options, const Dataset& train) {
+  static std::mutex guard;
+  static std::pair<std::string, NearCopies> latest;
+  std::string files = fmt::format("{} {} {}\n", options.root, enum_name(options.transparency), enum_name(options.bits));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const fs::path file = fs::path(options.root) / train.source(i);
+    std::error_code none;
+    files +=
+        fmt::format("{} {} {}\n", train.source(i), fs::file_size(file, none), fs::last_write_time(file, none).time_since_epoch().count());
+  }
+  const std::lock_guard lock(guard);
+  if (latest.first != files) latest = {files, find_near_copies(train)};
+  return latest.second;
+}
+
 }  // namespace
 
 SampleBits settled_bits(const ImageFolderOptions& options) {
@@ -266,7 +283,8 @@ std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
   const bool held_out = options.split == "held_out";
   std::unique_ptr<Dataset> images = read_folder(options, held_out ? "train" : options.split);
   if (!held_out && options.split != "train") return images;
-  return take_hold_out_part(std::move(images), options.hold_out, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+  return take_hold_out_part(std::move(images), options.hold_out, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept,
+                            [&](const Dataset& train) { return copies_in(options, train); });
 }
 
 }  // namespace debias

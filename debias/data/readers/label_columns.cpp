@@ -7,6 +7,10 @@ LabelColumns LabelColumns::from_config(const Config& value, const std::string& w
   if (value.is_scalar()) return LabelColumns{.file = read_value<std::string>(value, what)};
   if (!value.is_map()) options_detail::refuse(value, what, "a file or a map {file: FILE.csv, path: ..., label: ..., bias: ...}");
   Config section = value;
+  if (const Config* name = value.find("name"); name != nullptr && value.find("file") == nullptr) {  // labels=FILE.csv labels.group=patient
+    section.set("file", Config(*name));
+    section.erase("name");
+  }
   if (const Config* group = value.find("group"); group != nullptr && group->is_sequence()) {
     std::string titles;
     for (const Config& title : group->items()) titles += (titles.empty() ? "" : ",") + read_value<std::string>(title, what + ": group");

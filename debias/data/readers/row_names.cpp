@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -15,7 +16,7 @@
 namespace debias {
 namespace {
 
-constexpr std::array kNameChanges = {NameChange::kForm, NameChange::kCase, NameChange::kFolder, NameChange::kEnding};
+constexpr std::array kNameChanges = {NameChange::kForm, NameChange::kCase, NameChange::kFolder, NameChange::kEnding, NameChange::kSigns};
 constexpr size_t kLongestEnding = 5;  // .jpeg, without the point
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -33,8 +34,24 @@ std::string_view ending(std::string_view path) {
   return found ? part.substr(point) : std::string_view();
 }
 
+// "a b" of "a%20b".
+std::string without_percent_signs(const std::string& name) {
+  std::string text;
+  for (size_t i = 0; i < name.size(); ++i) {
+    unsigned value = 0;
+    const char* digits = name.data() + i + 1;
+    const bool is_code =
+        name[i] == '%' && i + 2 < name.size() && std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2 && value >= ' ';
+    text += is_code ? static_cast<char>(value) : name[i];
+    i += is_code ? 2 : 0;
+  }
+  return text;
+}
+
+bool is_by_part(NameChange change) { return change >= NameChange::kFolder; }
+
 std::string changed_name(const std::string& name, NameChange change) {
-  std::string text = plain_text(name);
+  std::string text = plain_text(change == NameChange::kSigns ? without_percent_signs(name) : name);
   std::ranges::replace(text, '\\', '/');
   text = normal_path(text);
   if (change == NameChange::kForm) return text;
@@ -55,6 +72,8 @@ const char* name_change(NameChange change) {
       return "case";
     case NameChange::kFolder:
       return "folder";
+    case NameChange::kSigns:
+      return "percent signs";
     case NameChange::kEnding:
       break;
   }
@@ -95,7 +114,7 @@ const SampleNames::Places& SampleNames::places_by(NameChange change) const {
   std::optional<Places>& places = changed_[static_cast<size_t>(change)];
   if (places) return *places;
   places.emplace();
-  const bool by_part = change == NameChange::kFolder || change == NameChange::kEnding;
+  const bool by_part = is_by_part(change);
   for (size_t i = 0; i < names_.size(); ++i) {
     const std::string name = changed_name(names_[i], change);
     (*places)[by_part ? std::string(last_part(name)) : name].push_back(static_cast<int64_t>(i));
@@ -104,7 +123,7 @@ const SampleNames::Places& SampleNames::places_by(NameChange change) const {
 }
 
 std::vector<int64_t> SampleNames::find_changed(const std::string& name, NameChange change) const {
-  const bool by_part = change == NameChange::kFolder || change == NameChange::kEnding;
+  const bool by_part = is_by_part(change);
   const std::string own = changed_name(name, change);
   const Places& places = places_by(change);
   const auto candidates = places.find(by_part ? std::string(last_part(own)) : own);

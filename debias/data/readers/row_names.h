@@ -6,6 +6,7 @@
 //   case    in lower case
 //   folder  one of the two names ends with the other, from a / on: "1.png" and "train/cat/1.png"
 //   ending  the same of names of which one has no ending: "1" and "train/cat/1.png"
+//   signs   as for folder, with %20 and the like as the characters that they stand for
 // A row that fits two samples is an error that names both.
 #pragma once
 
@@ -30,7 +31,7 @@ struct RowName {
 // "a/b.png" of "./a//b.png" and "x/../a/b.png".
 std::string normal_path(const std::string& path);
 
-enum class NameChange { kForm, kCase, kFolder, kEnding };
+enum class NameChange { kForm, kCase, kFolder, kEnding, kSigns };
 
 class SampleNames {
  public:
@@ -51,7 +52,7 @@ class SampleNames {
 
   std::vector<std::string> names_;
   std::unordered_map<std::string, int64_t> places_;
-  mutable std::array<std::optional<Places>, 4> changed_;  // made when they are needed
+  mutable std::array<std::optional<Places>, 5> changed_;  // made when they are needed
 };
 
 // Rows of a CSV and samples.

@@ -87,13 +87,18 @@ BiasedSplit read_split(const EvaluatedSplit& evaluated, const Dataset& train, in
   BiasedSplit split{evaluated.name, evaluated.dataset, {}, {}, {}, {alignment, options.min_count, options.empty}};
   add_values(train, split);
   add_values(dataset, split);
+  const int64_t unknown = number_of_unknown_bias(dataset.info());
+  if (unknown != kUnknown) {
+    split.biases.insert(unknown);
+    split.options.alignment.leave_out(unknown);
+  }
   GroupSamples& samples = split.samples;
   samples.classes = classes;
   samples.units = GroupNumbers().of(dataset);
   samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
   for (int64_t i = 0; i < dataset.size(); ++i) {
     samples.labels.push_back(dataset.label(i));
-    samples.biases.push_back(dataset.bias(i));
+    samples.biases.push_back(dataset.bias(i) == kUnknown ? unknown : dataset.bias(i));
     samples.groups = std::max(samples.groups, dataset.bias(i) + 1);
   }
   return split;
@@ -116,6 +121,23 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
   const std::string lack = split.options.min_count == 1 ? "no members" : fmt::format("fewer than {} members", split.options.min_count);
   return fmt::format("groups: {}: {} of {} groups have {} ({}{}): left out of worst_group_acc and unbiased_acc", split.name, small, all,
                      lack, named, small > kNamedCells ? ", ..." : "");
+}
+
+// Of images whose bias label training lacks, or that have none; empty where there are none.
+std::string note_on_unknown_biases(const BiasedSplit& split) {
+  int64_t images = 0, right = 0;
+  for (size_t i = 0; i < split.samples.labels.size(); ++i) {
+    if (split.samples.labels[i] == kUnknown || split.dataset->bias(static_cast<int64_t>(i)) != kUnknown) continue;
+    ++images;
+    right += split.samples.labels[i] == split.samples.predictions[i] ? 1 : 0;
+  }
+  if (images == 0) return "";
+  const std::string of = fmt::format("groups: {}: {} of {} {}", split.name, images, split.samples.labels.size(), split.dataset->what());
+  const std::string accuracy = fmt::format("acc1 {:.4f}", static_cast<double>(right) / static_cast<double>(images));
+  if (number_of_unknown_bias(split.dataset->info()) == kUnknown)
+    return fmt::format("{} have no bias label ({}): they are in no group", of, accuracy);
+  return fmt::format("{} have bias labels that training lacks, or none ({}): they are the groups '{}', neither aligned nor conflicting", of,
+                     accuracy, kUnknownBias);
 }
 
 // "groups: test: intervals are over 60 groups (column patient) of 240 images"; empty where no images belong together.
@@ -145,6 +167,7 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
   for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
     if (result.metrics.contains(split.name + "." + name)) result.record.intervals[split.name + "." + name] = interval;
   }
+  if (const std::string note = note_on_unknown_biases(split); !note.empty()) result.notes.push_back(note);
   if (const std::string note = note_on_units(split, options); !note.empty()) result.notes.push_back(note);
   if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
   result.record.groups[split.name] = group_table(split.dataset->info(), counts);
@@ -186,7 +209,7 @@ void add_examples(const BiasedSplit& split, EvaluationResult& result) {
 
 void require_bias_values(const EvaluationInput& input, const std::string& who) {
   for (const auto& [name, dataset] : evaluated_splits(input)) {
-    bool known = false;
+    bool known = number_of_unknown_bias(dataset->info()) != kUnknown;
     for (int64_t i = 0; i < dataset->size() && !known; ++i) known = dataset->bias(i) != kUnknown;
     if (known) continue;
     throw usage_error(

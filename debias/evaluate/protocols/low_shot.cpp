@@ -11,6 +11,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "debias/data/near_copies.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocols/logistic_regression.h"
 #include "debias/evaluate/row_mates.h"
@@ -38,6 +39,18 @@ std::map<int64_t, std::vector<int64_t>> rows_by_class(const std::vector<int64_t>
     if (labels[i] != kUnknown) rows[labels[i]].push_back(static_cast<int64_t>(i));
   }
   return rows;
+}
+
+// Images of one group or of one source are drawn together.
+std::vector<int64_t> groups_of_draws(const EvaluationInput& input, const std::vector<int64_t>& images, std::vector<std::string>& notes) {
+  std::vector<int64_t> groups = GroupNumbers().of(*input.train, images);
+  if (!groups.empty() || input.encoder == nullptr || input.train->info().name != "image_folder") return groups;
+  const NearCopies copies = find_near_copies(*input.train);
+  if (copies.sources == 0) return groups;
+  notes.push_back(
+      fmt::format("{}: {} images are {} sources: copies are drawn together", kLowShotName, input.train->size(), copies.sources));
+  for (const int64_t image : images) groups.push_back(copies.source_of_image[static_cast<size_t>(image)]);
+  return groups;
 }
 
 // Places in `rows` of what is drawn together: a group, or a row alone.
@@ -208,9 +221,9 @@ EvaluationResult run_low_shot(const EvaluationInput& input, EvaluationCache& cac
   const Features& train = cache.train();
   require_images(train.labels, options, *input.train);
 
-  const std::vector<int64_t> groups = GroupNumbers().of(*input.train, train.indices);
-  const Standardisation scale = standardisation_of(train.values);
   EvaluationResult result;
+  const std::vector<int64_t> groups = groups_of_draws(input, train.indices, result.notes);
+  const Standardisation scale = standardisation_of(train.values);
   std::map<std::string, std::vector<double>> by_draw;
   std::map<std::string, std::pair<double, double>> intervals;
   std::vector<std::pair<std::string, int64_t>> counts;

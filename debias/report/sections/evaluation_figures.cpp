@@ -162,7 +162,7 @@ std::vector<EvaluatedSet> evaluated_sets(const std::vector<RunRecord>& runs, con
     }
   }
   std::vector<EvaluatedSet> sets;
-  for (const auto& [data, later, split] : found) sets.push_back({data, split});
+  for (const auto& [data, later, split] : found) sets.push_back({data, split, runs.front().shown_split(split)});
   return sets;
 }
 

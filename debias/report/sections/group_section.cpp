@@ -59,7 +59,7 @@ std::vector<EvaluatedSet> class_sets(const std::vector<RunColumn>& columns) {
     }
   }
   std::vector<EvaluatedSet> sets;
-  for (const auto& [data, later, split] : found) sets.push_back({data, split});
+  for (const auto& [data, later, split] : found) sets.push_back({data, split, columns.front().shown().shown_split(split)});
   return sets;
 }
 

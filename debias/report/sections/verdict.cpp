@@ -121,8 +121,9 @@ std::string interval_note(const ReportData& data, const std::vector<ComparisonVe
     const auto gap = gap_of(data.rows, i);
     if (!gap) continue;
     any = true;
-    predictions = fmt::format("{}{} images. ", gap->source.empty() ? "" : fmt::format("Predictions by {} on ", source_title(gap->source)),
-                              gap->split);
+    const std::string split = data.columns[i].shown().shown_split(gap->split);
+    predictions = fmt::format("{}{}. ", gap->source.empty() ? "" : fmt::format("Predictions by {} on ", source_title(gap->source)),
+                              split == gap->split ? split + " images" : "the folds of the training rows");
   }
   if (!any) return "";
   const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });

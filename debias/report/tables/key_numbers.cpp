@@ -75,10 +75,10 @@ int place_of(const Key& key) {
 }
 
 // `protocol`: whose file has the number; empty where training said it.
-std::string heading_of(const Key& key, const std::string& protocol) {
+std::string heading_of(const Key& key, const std::string& protocol, const RunRecord& run) {
   const std::string split = split_of(key.metric).split;
   if (split.empty() && !key.data.empty()) return protocol + ", " + key.data;  // of tasks: untrained-cheap
-  const std::string own = split.empty() ? "training" : split;
+  const std::string own = split.empty() ? "training" : run.shown_split(split);
   if (key.data == kBefore) return own + ", before the correction";
   return key.data.empty() || is_of_first_weights(key) ? own : fmt::format("{} of {}", own, key.data);
 }
@@ -227,13 +227,15 @@ std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns) {
   for (const auto& key : keys) {
     NumberRow row{"", key.data, key.metric, key.source, {}, {}, -1};
     std::string of_run, protocol;
+    const RunRecord* shown = &columns.front().shown();  // that has the number
     for (size_t i = 0; i < columns.size(); ++i) {
       row.by_column.push_back(column_number(columns[i], by_column[i], key));
       if (!row.by_column.back()) continue;
+      if (of_run.empty() && protocol.empty()) shown = &columns[i].shown();
       if (of_run.empty()) of_run = row.by_column.back()->title;
       if (row.by_column.back()->evaluation != nullptr) protocol = row.by_column.back()->evaluation->protocol;
     }
-    row.heading = heading_of(key, protocol);
+    row.heading = heading_of(key, protocol, *shown);
     row.title = title_of(key, of_run, columns.front().titles());
     row.best = best_of(row, columns);
     rows.push_back(std::move(row));

@@ -176,6 +176,11 @@ TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
 
 TEST(LabelColumns, AreAFileOrAMap) {
   const auto read = [](const std::string& yaml) { return LabelColumns::from_config(parse_yaml(yaml, "r.yaml"), "labels"); };
+  Config laid_over = parse_yaml("labels: photos.csv", "r.yaml");
+  laid_over.assign("labels.group=patient");
+  const LabelColumns both = LabelColumns::from_config(*laid_over.find("labels"), "labels");
+  EXPECT_EQ(both.file, "photos.csv");
+  EXPECT_EQ(both.group, "patient");
   EXPECT_EQ(read("l.csv").file, "l.csv");
   EXPECT_EQ(read("l.csv").path, "path");
   const LabelColumns named = read("{file: l.csv, label: species, bias: none}");

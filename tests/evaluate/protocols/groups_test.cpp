@@ -1,6 +1,7 @@
 // The protocol `groups` on a toy whose predictions are known.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
+#include "debias/data/name_table.h"
 #include "debias/evaluate/protocols/group_metrics.h"
 #include "debias/evaluate/protocols/groups.h"
 #include "tests/evaluate/toy.h"
@@ -87,6 +89,42 @@ TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
   EXPECT_EQ(result.notes.back(),
             "groups: test: 2 of 9 groups have no members (class0 x blue, class2 x green): left out of worst_group_acc and unbiased_acc");
   EXPECT_EQ(details(result)["notes"].size(), result.notes.size());
+}
+
+TEST(Groups, BiasLabelsThatTrainingLacksAreAGroupOfTheirOwn) {
+  EvaluationInput input = biased_input();
+  const auto other_site = biased("test");
+  other_site->editable_info().bias_names = {"red", "green", "blue", "white"};
+  for (int64_t i = 0; i < 30; i += 3) other_site->set_bias(i, 3);  // all ten of class 0
+  other_site->set_label(0, 1);                                     // predicted as class 0: wrong
+  const auto mapped = map_to_table(other_site, name_table(*input.train), UnknownNames::kIgnore);
+  input.test = mapped.dataset;
+  const EvaluationResult result = evaluated(input, "groups");
+  EXPECT_EQ(details(result)["groups"]["test"]["biases"], nlohmann::json({"red", "green", "blue", "unknown"}));
+  EXPECT_EQ(details(result)["groups"]["test"]["count"][0][3], 9);
+  EXPECT_EQ(details(result)["groups"]["test"]["count"][1][3], 1);
+  EXPECT_EQ(result.metrics.at("test.worst_group_acc"), 0) << "that image alone";
+  EXPECT_EQ(result.metrics.at("test.conflicting_acc"), 1) << "it is on neither side";
+  EXPECT_THAT(result.notes, testing::Contains("groups: test: 10 of 30 images have bias labels that training lacks, or none (acc1 0.9000): "
+                                              "they are the groups 'unknown', neither aligned nor conflicting"));
+  for (const auto& example : result.record.examples.at("test")) EXPECT_NE(example.bias, "-1");
+  EXPECT_EQ(result.record.is_aligned(result.record.groups.at("test"), 0, 3), std::nullopt);
+
+  for (int64_t i = 0; i < 30; ++i) other_site->set_bias(i, 3);  // no image of a site that training knows
+  input.test = map_to_table(other_site, name_table(*input.train), UnknownNames::kIgnore).dataset;
+  const EvaluationResult none = evaluated(input, "groups");
+  EXPECT_DOUBLE_EQ(none.metrics.at("test.worst_group_acc"), 10.0 / 11);
+  EXPECT_FALSE(none.metrics.contains("test.aligned_acc"));
+}
+
+TEST(Groups, ImagesWithoutABiasLabelAreCountedAndInNoGroup) {
+  EvaluationInput input = biased_input();
+  const auto test = biased("test");
+  for (int64_t i = 0; i < 6; ++i) test->set_bias(i, kUnknown);
+  input.test = test;
+  const EvaluationResult result = evaluated(input, "groups");
+  EXPECT_THAT(result.notes, testing::Contains("groups: test: 6 of 30 images have no bias label (acc1 1.0000): they are in no group"));
+  EXPECT_EQ(details(result)["groups"]["test"]["biases"].size(), 3);
 }
 
 TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
