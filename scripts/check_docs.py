@@ -4,7 +4,7 @@
 A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
 repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
 it. The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The first failing
-command of a block fails it. The files that name the version name the same one. Each fault is one line; then exit 1.
+command of a block fails it. A page with <!-- run if: COMMAND --> is run where COMMAND succeeds in that folder. The files that name the version name the same one. Each fault is one line; then exit 1.
 """
 
 import os
@@ -19,6 +19,7 @@ PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/
 FOLDERS = (".github", "docs", "examples")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONDITION = re.compile(r"^<!-- run if: (.*) -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(TODO|FIXME|TBD|XXX+|(?i:lorem ipsum)|([A-Z])\2{3,}|([A-Z]{2,4})\3{2,})\b")
 DASHES = re.compile(r"^\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
 VERSIONS = {"CMakeLists.txt": r"^project\(debias VERSION ([0-9.]+)", "python/pyproject.toml": r'^version = "([0-9.]+)"',
@@ -70,13 +71,19 @@ def broken_links(page, text):
     return [f"the link {target} leads nowhere" for target in targets if not (page.parent / target).exists()]
 
 
-def failed_blocks(root, text):
+def run_blocks(root, text):
+    """How many blocks ran, and the faults of those that failed."""
     environment = dict(os.environ, REPOSITORY=str(root), PATH=f"{root / 'build/release/bin'}:{os.environ['PATH']}")
     with tempfile.TemporaryDirectory() as folder:
-        for number, block in enumerate(BLOCK.findall(text), 1):
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                yield f"block {number} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
+        def run(command):
+            return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+        condition = CONDITION.search(text)
+        if condition and run(condition.group(1)).returncode != 0:
+            return 0, []
+        blocks = [run(block) for block in BLOCK.findall(text)]
+    return len(blocks), [f"block {number} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
+                         for number, done in enumerate(blocks, 1) if done.returncode != 0]
 
 
 def different_versions(root):
@@ -95,9 +102,10 @@ def main(root):
     faults, blocks = [], 0
     for page in pages:
         text, name = page.read_text(encoding="utf-8"), page.relative_to(root)
-        blocks += len(BLOCK.findall(text))
+        ran, failed = run_blocks(root, text)
+        blocks += ran
         faults += [f"{name}:{number}: {fault}" for number, fault in sorted([*placeholders(text), *broken_tables(text)])]
-        faults += [f"{name}: {fault}" for fault in [*broken_links(page, text), *failed_blocks(root, text)]]
+        faults += [f"{name}: {fault}" for fault in [*broken_links(page, text), *failed]]
     faults += different_versions(root)
     print("\n".join(faults) if faults else f"check_docs: {len(pages)} pages are whole, their links lead somewhere, {blocks} blocks ran")
     return 1 if faults else 0

@@ -57,6 +57,12 @@ class CheckDocs(unittest.TestCase):
         self.assert_refused("```sh run\nfalse\n```\n", "block 1 ends with 1")
         self.assert_accepted("[here](page.md)\n\n```sh run\ntrue\n```\n")
 
+    def test_runs_a_page_with_a_condition_where_it_holds(self):
+        page = "<!-- run if: {} -->\n\n```sh run\n[ -f made ] && false\n```\n"
+        self.assert_accepted(page.format("touch made && false"))
+        self.assert_accepted(page.format('[ -f "$NOT_SET_ANYWHERE" ]'))
+        self.assert_refused(page.format("touch made"), "block 1 ends with 1")
+
     def test_reads_the_pages_outside_the_manual(self):
         for page in ("SECURITY.md", "python/README.md", "python/cli/README.md", ".github/pull_request_template.md"):
             self.assert_refused("A TODO here.\n", f"{page}:1: 'TODO' stands", page=page)
