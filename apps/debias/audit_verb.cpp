@@ -208,7 +208,8 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
   verb->add_option("--bias-out", arguments->bias_out,
-                   "file of bias labels to write: path,label,bias; also split, if the CSV of --embeddings has it")
+                   "file of bias labels to write: path,label,bias; also split, if the CSV of --embeddings has it, and group, if columns or "
+                   "times say what belongs together")
       ->option_text("FILE.csv")
       ->transform(with_home);
   add_fail_if(*verb, arguments->fail_if, "condition for exit code 1; metrics: shortcut, look, none")->option_text("'shortcut>0'");

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "debias/core/error.h"
+#include "debias/core/input_file.h"
 #include "debias/data/csv_text.h"
+#include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/table_column.h"
+#include "debias/data/row_groups.h"
 
 namespace debias {
 namespace {
@@ -64,6 +68,59 @@ std::vector<std::string> vector_values(const FeatureVectors& vectors, const Audi
   return values;
 }
 
+const std::string* column_value(const AuditFolder& folder, size_t column, size_t image) {
+  if (image < folder.files.size()) return &folder.columns[column].values[image];
+  const std::vector<std::string>& values = folder.other_splits[image - folder.files.size()].column_values;
+  return values.empty() ? nullptr : &values[column];
+}
+
+std::vector<std::string> groups_of_columns(const FolderAudit& audit, size_t images) {
+  std::vector<std::string> names(images);
+  const AuditFolder& folder = audit.folder;
+  for (size_t c = 0; c < folder.columns.size(); ++c) {
+    const std::string& name = folder.columns[c].name;
+    const bool asked = std::ranges::find(audit.rows.group_columns, name) != audit.rows.group_columns.end();
+    if (!asked && (!audit.rows.group_columns.empty() || audit.result.groups.from != "column " + name)) continue;
+    for (size_t i = 0; i < images; ++i) {
+      const std::string* value = column_value(folder, c, i);
+      if (value != nullptr && !value->empty()) names[i] += (names[i].empty() ? "" : ", ") + *value;
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> bursts(const std::vector<PictureFile>& files) {
+  std::vector<std::optional<int64_t>> times(files.size());
+  std::vector<std::string> cameras(files.size());
+  for_each_block(
+      std::ssize(files), kReadAtOnce,
+      [&](int64_t first, int64_t last) {
+        for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+          try {
+            const std::vector<uint8_t> bytes = read_file_bytes(files[i].path);
+            const FileFacts facts = file_facts({files[i].name, bytes, 1, 1});
+            times[i] = facts.time;
+            cameras[i] = facts.fact(FileFact::kCamera);
+          } catch (const FileError&) {  // a file without a time; whoever reads its pixels says what is wrong
+          }
+        }
+      },
+      [](int64_t) {});
+  std::vector<std::string> names(files.size());
+  if (const auto groups = groups_of_times(times, cameras)) {
+    for (size_t i = 0; i < files.size(); ++i) names[i] = fmt::format("burst {}", groups->of_row[i] + 1);
+  }
+  return names;
+}
+
+// The name of each image's group, where columns or times say what belongs together: near-copies are a guess, which others make, too.
+std::vector<std::string> group_names(const FolderAudit& audit) {
+  std::vector<PictureFile> files = audit.folder.files;
+  for (const OtherImage& other : audit.folder.other_splits) files.push_back(other.file);
+  if (audit.result.groups.from == "times") return bursts(files);
+  return audit.result.groups.from.starts_with("column ") ? groups_of_columns(audit, files.size()) : std::vector<std::string>();
+}
+
 }  // namespace
 
 std::string bias_file(const FolderAudit& audit, const std::string& name, Progress& progress) {
@@ -84,15 +141,18 @@ std::string bias_file(const FolderAudit& audit, const std::string& name, Progres
     for (const OtherImage& other : folder.other_splits) files.push_back(other.file);
     values = measured_values(files, finding, audit.rows.side, progress);
   }
+  const std::vector<std::string> groups = group_names(audit);
   const bool has_splits = !folder.splits.empty();
   std::vector<std::string> titles = {"path", "label", "bias"};
   if (has_splits) titles.emplace_back("split");
+  if (!groups.empty()) titles.emplace_back("group");
   std::string text = csv_line(titles);
   for (size_t i = 0; i < values.size(); ++i) {
     const bool other = i >= own;
     std::vector<std::string> fields = {other ? folder.other_splits[i - own].file.source : folder.files[i].source,
                                        other ? folder.other_splits[i - own].label_name : folder.label_names[i], values[i]};
     if (has_splits) fields.push_back(other ? "" : folder.splits[i]);
+    if (!groups.empty()) fields.push_back(groups[i]);
     text += csv_line(fields);
   }
   return text;

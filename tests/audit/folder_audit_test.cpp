@@ -418,6 +418,28 @@ TEST_F(FolderAuditTest, LabelsOfACsvAreReadAsByInit) {
   EXPECT_THAT(folder.notes, testing::ElementsAre(testing::EndsWith("and is left out; the first is ape/1002.jpg ('-1')")));
 }
 
+TEST_F(FolderAuditTest, TheBiasFileSaysWhatBelongsTogetherInAllSplits) {
+  write("clean/train", 40, 40);
+  write("clean/test", 2, 2);
+  std::ofstream csv(path("c.csv"));
+  csv << "path,site,visit,day\n";
+  for (const auto& file : fs::recursive_directory_iterator(path("clean"))) {
+    if (!file.is_regular_file()) continue;
+    const std::string name = fs::relative(file.path(), path("clean")).string(), animal = file.path().parent_path().filename().string();
+    const int number = std::stoi(file.path().stem().string());
+    csv << name << ',' << ((animal == "ape") != (number % 10 == 0) ? "north" : "south") << ',' << number / 2 << ',' << number % 2 << '\n';
+  }
+  csv.close();
+  AuditFolderOptions options = options_of(path("clean"), path("c.csv"));
+  options.group = {"visit"};
+  const std::string one = bias_file(audit_folder(options, 0), "column site");
+  EXPECT_THAT(one, testing::StartsWith("path,label,bias,group\n"));
+  EXPECT_THAT(one, HasSubstr("\ntrain/bee/1003.jpg,bee,south,501\n"));
+  EXPECT_THAT(one, HasSubstr("\ntest/ape/1001.jpg,ape,north,500\n"));
+  options.group = {"visit", "day"};
+  EXPECT_THAT(bias_file(audit_folder(options, 0), "column site"), HasSubstr("\ntrain/bee/1003.jpg,bee,south,\"501, 1\"\n"));
+}
+
 TEST_F(FolderAuditTest, AFileNameThatIsNotUtf8IsEscapedInTheBiasFile) {
   write("clean");
   fs::rename(path("clean") + "/ape/1000.jpg", path("clean") + "/ape/k\xe4se.jpg");
