@@ -1,6 +1,7 @@
 #include "debias/data/group_counts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -51,6 +52,27 @@ int64_t GroupCounts::conflicting() const {
     if (own != kUnknown) samples -= count[static_cast<size_t>(own)];
   }
   return samples;
+}
+
+std::vector<std::vector<int64_t>> GroupCounts::usual() const {
+  constexpr double kDeviations = 2;
+  const std::vector<int64_t> majority = majorities(), of_class = of_classes(), of_bias = of_biases();
+  const auto all = static_cast<double>(std::accumulate(count.begin(), count.end(), int64_t{0}));
+  std::vector<std::vector<int64_t>> usual(static_cast<size_t>(classes));
+  for (int64_t y = 0; y < classes; ++y) {
+    const int64_t most = majority[static_cast<size_t>(y)];
+    if (most == kUnknown) continue;
+    const auto speaks_for = [&](int64_t b, double deviations) {
+      const double expected =
+          static_cast<double>(of_class[static_cast<size_t>(y)]) * static_cast<double>(of_bias[static_cast<size_t>(b)]) / all;
+      return static_cast<double>(count[static_cast<size_t>(group(y, b))]) > expected + deviations * std::sqrt(expected);
+    };
+    const bool several = speaks_for(most, 0);
+    for (int64_t b = 0; b < biases; ++b) {
+      if (b == most || (several && speaks_for(b, kDeviations))) usual[static_cast<size_t>(y)].push_back(b);
+    }
+  }
+  return usual;
 }
 
 double GroupCounts::accuracy(int64_t group) const {

@@ -1,7 +1,8 @@
 // Samples counted by class and bias label: the one account of groups.
 //
 // A group is the samples of one class y and one bias label b; its number is y * biases + b. A sample of unknown class or bias label is in no
-// group. A class's majority is its most frequent bias label; samples of another one are bias-conflicting.
+// group. A class's majority is its most frequent bias label. Its usual bias labels are that one and others that speak for the class as well:
+// a species may be common at several sites.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,11 @@ struct GroupCounts {
   std::vector<int64_t> of_classes() const;  // samples
   std::vector<int64_t> of_biases() const;
   std::vector<int64_t> majorities() const;  // [classes]; the lowest of equally frequent ones, kUnknown without samples
-  int64_t conflicting() const;              // samples
+  int64_t conflicting() const;              // samples of another bias label than the majority
+
+  // [classes]: the majority and, where the class is more frequent among samples of it than among all, every other bias label of which that
+  // is true beyond two standard deviations of a count; ascending. Empty without samples.
+  std::vector<std::vector<int64_t>> usual() const;
 
   double accuracy(int64_t group) const;                                // NaN without samples
   GroupAccuracies accuracies(const std::vector<bool>& counted) const;  // over the groups that are counted and have samples

@@ -21,7 +21,7 @@ AlignmentMap AlignmentMap::by_label(int64_t classes) {
 Side AlignmentMap::side(int64_t label, int64_t bias) const {
   if (label == kUnknown || bias == kUnknown || label >= std::ssize(biases_)) return Side::kNeither;
   const std::vector<int64_t>& own = biases_[static_cast<size_t>(label)];
-  if (own.empty()) return Side::kNeither;
+  if (own.empty() || std::ranges::find(unseen_, bias) != unseen_.end()) return Side::kNeither;
   return std::find(own.begin(), own.end(), bias) != own.end() ? Side::kAligned : Side::kConflicting;
 }
 
@@ -71,13 +71,11 @@ std::vector<std::vector<int64_t>> as_written(const AlignedChoice& choice, const 
   return aligned;
 }
 
-std::vector<std::vector<int64_t>> most_frequent(const GroupCounts& counts, const Names& classes, const Names& biases,
-                                                std::vector<std::string>& notes) {
-  const std::vector<int64_t> majorities = counts.majorities();
-  std::vector<std::vector<int64_t>> aligned(majorities.size());
+AlignmentMap usual_map(const GroupCounts& counts, const Names& classes, const Names& biases, std::vector<std::string>& notes) {
+  const std::vector<int64_t> majorities = counts.majorities(), of_bias = counts.of_biases();
+  std::vector<std::vector<int64_t>> aligned = counts.usual();
   for (size_t y = 0; y < majorities.size(); ++y) {
-    if (majorities[y] == kUnknown) continue;
-    aligned[y] = {majorities[y]};
+    if (aligned[y].size() != 1) continue;
     const auto own = counts.count.begin() + static_cast<std::ptrdiff_t>(y) * counts.biases;
     const int64_t most = own[majorities[y]];
     const auto ties = std::count(own, own + counts.biases, most);
@@ -85,7 +83,11 @@ std::vector<std::vector<int64_t>> most_frequent(const GroupCounts& counts, const
     notes.push_back(fmt::format("{} bias labels of class '{}' are equally frequent in training ({} images each); '{}' is taken as aligned",
                                 ties, classes.names[y], most, biases.names[static_cast<size_t>(majorities[y])]));
   }
-  return aligned;
+  std::vector<int64_t> unseen;
+  for (int64_t b = 0; b < counts.biases; ++b) {
+    if (of_bias[static_cast<size_t>(b)] == 0) unseen.push_back(b);
+  }
+  return AlignmentMap(std::move(aligned), std::move(unseen));
 }
 
 void note_classes_without(const AlignmentMap& map, const Dataset& train, const Names& classes, std::vector<std::string>& notes) {
@@ -169,13 +171,14 @@ AlignmentMap renumbered(const AlignmentMap& map, const Names& biases, const std:
   const bool same = own.size() <= biases.names.size() && std::equal(own.begin(), own.end(), biases.names.begin());
   if (same) return map;
   auto numbers = map.biases_of_class();
-  for (auto& of_class : numbers) {
-    for (int64_t& bias : of_class) {
-      const auto found = std::find(own.begin(), own.end(), value_name(biases.names, bias));
-      bias = found == own.end() ? kUnknown : found - own.begin();
-    }
-  }
-  return AlignmentMap(std::move(numbers));
+  std::vector<int64_t> unseen = map.unseen();
+  const auto renumber = [&](int64_t& bias) {
+    const auto found = std::find(own.begin(), own.end(), value_name(biases.names, bias));
+    bias = found == own.end() ? kUnknown : found - own.begin();
+  };
+  for (auto& of_class : numbers) std::ranges::for_each(of_class, renumber);
+  std::ranges::for_each(unseen, renumber);
+  return AlignmentMap(std::move(numbers), std::move(unseen));
 }
 
 AlignedRule rule_for(const Dataset& train) {
@@ -221,7 +224,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
     alignment.map = AlignmentMap(as_written(choice, classes, biases));
   } else if (rule == AlignedRule::kMajority && trained_biases > 0) {
     alignment.by = "majority";
-    alignment.map = AlignmentMap(most_frequent(counts, classes, biases, alignment.notes));
+    alignment.map = usual_map(counts, classes, biases, alignment.notes);
   } else if (rule == AlignedRule::kMajority && evaluated_biases > 0) {
     alignment.notes.push_back(
         "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");

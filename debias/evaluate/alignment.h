@@ -1,6 +1,8 @@
 // Bias labels that are aligned with a class, for all protocols of a call: the option `groups.aligned`.
 //
-//   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
+//   majority   a class's usual bias labels in the training set (GroupCounts::usual): the most frequent one, and others that speak for the
+//              class as well; of equally frequent ones the lowest number, and a note says so. Bias labels that training does not have are
+//              on neither side
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
 //   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
 //   {cat: red, dog: [blue, green]}   by the names that training has, or the evaluated sets where it has none (numbers where these have none
@@ -30,15 +32,19 @@ class AlignmentMap {
  public:
   AlignmentMap() = default;  // no correspondence: every sample is on neither side
   // By class number its bias labels. Samples of a class without any are on neither side, and so are those of unknown label or bias.
-  explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class) : biases_(std::move(biases_of_class)) {}
+  // So are those of an `unseen` bias label, which training does not have.
+  explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class, std::vector<int64_t> unseen = {})
+      : biases_(std::move(biases_of_class)), unseen_(std::move(unseen)) {}
   static AlignmentMap by_label(int64_t classes);  // class c is aligned with bias label c
 
   bool empty() const { return biases_.empty(); }
   Side side(int64_t label, int64_t bias) const;
   const std::vector<std::vector<int64_t>>& biases_of_class() const { return biases_; }
+  const std::vector<int64_t>& unseen() const { return unseen_; }
 
  private:
   std::vector<std::vector<int64_t>> biases_;
+  std::vector<int64_t> unseen_;
 };
 
 enum class AlignedRule { kAuto, kMajority, kLabel, kNone };

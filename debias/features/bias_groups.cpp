@@ -107,10 +107,15 @@ JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& chosen) {
 }
 
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted) {
-  BiasGroups groups{{std::ssize(rows.classes), std::ssize(bias.names)}, {}, {}};
+  BiasGroups groups{{std::ssize(rows.classes), std::ssize(bias.names)}, {}, {}, {}};
   for (size_t i = 0; i < rows.labels.size(); ++i) groups.of_row.push_back(groups.group(rows.labels[i], bias.values[i]));
   for (const int64_t i : counted) groups.add(groups.of_row[static_cast<size_t>(i)]);
-  groups.majority = groups.majorities();
+  groups.is_usual.resize(groups.count.size());
+  for (int64_t y = 0; const std::vector<int64_t>& usual : groups.usual()) {
+    for (const int64_t b : usual) groups.is_usual[static_cast<size_t>(groups.group(y, b))] = true;
+    ++y;
+  }
+  for (const int64_t rows_of_bias : groups.of_biases()) groups.is_seen.push_back(rows_of_bias > 0);
   return groups;
 }
 

@@ -42,12 +42,14 @@ GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_
 
 struct BiasGroups : GroupCounts {  // over the rows counted; bias labels are joint values
   std::vector<int64_t> of_row;     // [n]: the group, or kUnknown
-  std::vector<int64_t> majority;   // majorities()
+  std::vector<bool> is_usual;      // [groups]: of usual()
+  std::vector<bool> is_seen;       // [biases]: a row counted has it; else it is neither aligned nor conflicting
 
-  bool is_conflicting(int64_t group) const { return group % biases != majority[static_cast<size_t>(group / biases)]; }
+  bool has_side(int64_t group) const { return is_seen[static_cast<size_t>(group % biases)]; }
+  bool is_conflicting(int64_t group) const { return has_side(group) && !is_usual[static_cast<size_t>(group)]; }
 };
 
-// Groups all rows; counts and majorities are over the rows `counted`.
+// Groups all rows; counts and usual bias labels are of the rows `counted`.
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted);
 
 // Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value. `corrected`: for its expectation

@@ -327,8 +327,9 @@ class Correction {
     if (valid.empty()) return by_folds;
     std::vector<int64_t> labels, groups;
     for (const int64_t i : valid) {
+      const int64_t group = result_.groups.of_row[static_cast<size_t>(i)];
       labels.push_back(table_.rows.labels[static_cast<size_t>(i)]);
-      groups.push_back(result_.groups.of_row[static_cast<size_t>(i)]);
+      groups.push_back(group != kUnknown && result_.groups.has_side(group) ? group : kUnknown);
     }
     std::vector<bool> conflicting;
     for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));

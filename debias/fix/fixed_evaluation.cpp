@@ -121,7 +121,7 @@ void widen_intervals(const FeatureTable& table, const FixResult& result, const s
     };
     add(of_metric["acc1"]);
     if (group == kUnknown) continue;
-    add(of_metric[result.groups.is_conflicting(group) ? "conflicting_acc" : "aligned_acc"]);
+    if (result.groups.has_side(group)) add(of_metric[result.groups.is_conflicting(group) ? "conflicting_acc" : "aligned_acc"]);
     add(of_group[group]);
   }
   const auto set = [&](const std::string& metric, const std::pair<double, double>& interval) {

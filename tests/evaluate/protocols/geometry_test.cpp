@@ -251,11 +251,24 @@ TEST(Alignment, ByMajorityIsTheMostFrequentValueInTraining) {
 }
 
 TEST(Alignment, OfEquallyFrequentValuesTheLowestIsTakenAndSaid) {
-  const Alignment alignment = decided(*animals(often({{0, 2}, {0, 1}, {1, 0}})), "majority");
+  const Alignment alignment = decided(*animals(often({{0, 2}, {0, 1}, {1, 2}, {1, 1}, {1, 1}})), "majority");
   EXPECT_EQ(alignment.map.biases_of_class()[0], (std::vector<int64_t>{1}));
-  ASSERT_EQ(alignment.notes.size(), 1u);
+  ASSERT_FALSE(alignment.notes.empty());
   EXPECT_EQ(alignment.notes[0],
             "2 bias labels of class 'cat' are equally frequent in training (100 images each); 'green' is taken as aligned");
+}
+
+TEST(Alignment, SeveralValuesThatSpeakForAClassAreAlignedAndUnseenOnesOnNeitherSide) {
+  const auto train = animals(often({{0, 2}, {0, 1}, {0, 1}, {1, 0}})), test = animals({{0, 0}, {0, 1}, {1, 1}, {1, 3}});
+  train->editable_info().bias_names = {"blue", "green", "red", "white"};
+  test->editable_info().bias_names = {"blue", "white", "red", "green"};
+  const Alignment alignment = decide_alignment(*train, {test.get()}, chosen("majority"));
+  EXPECT_EQ(alignment.biases_of_class, (BiasesOfClass{{"cat", {"green", "red"}}, {"dog", {"blue"}}}));
+  EXPECT_TRUE(alignment.notes.empty());
+  EXPECT_EQ(alignment.evaluated[0].side(0, 3), Side::kAligned);
+  EXPECT_EQ(alignment.evaluated[0].side(0, 0), Side::kConflicting);
+  EXPECT_EQ(alignment.evaluated[0].side(0, 1), Side::kNeither);  // white
+  EXPECT_EQ(alignment.evaluated[0].side(1, 1), Side::kNeither);
 }
 
 TEST(Alignment, AClassWithoutBiasValuesIsOnNeitherSideAndNamed) {
