@@ -3,9 +3,9 @@
 
 Animals cut out of photographs stand in photographs of landscapes. OUT/train and OUT/test have a folder a species, OUT/traps.csv has
 path,label,site,burst. A burst is one animal at one site in 1 to 6 frames, seconds apart (Exif has the time), from one camera a site. In
-the training images a share P (0.9) of the bursts of a species is from the sites where it is common; test images are from two sites that
-no training image shows, and there the site says nothing of the species. Needs Pillow, numpy and the Debian packages
-tuxpaint-stamps-default and mate-backgrounds. The same arguments give the same images.
+the training images a share P (0.9) of the bursts of a species is from the sites where it is common. Test images show other animals, half
+of the bursts at two sites that no training image shows and half at the others; there the site says nothing of the species. Needs Pillow,
+numpy and the Debian packages tuxpaint-stamps-default and mate-backgrounds. The same arguments give the same images.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def frame(random, ground, animal, x, y, light):
 def main():
     given = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], usage="camera_traps.py OUT [--bursts N] [--seed S] [--aligned P]")
     given.add_argument("out", type=pathlib.Path)
-    given.add_argument("--bursts", type=int, default=70, help="of a species in train; test has half as many")
+    given.add_argument("--bursts", type=int, default=70, help="of a species in train; test has as many")
     given.add_argument("--seed", type=int, default=1)
     given.add_argument("--aligned", type=float, default=0.9)
     given = given.parse_args()
@@ -62,18 +62,21 @@ def main():
         sys.exit("camera_traps.py: found no photographs; apt install tuxpaint-stamps-default mate-backgrounds")
     if given.out.exists():
         sys.exit(f"camera_traps.py: {given.out} exists; name a new folder")
-    random = numpy.random.default_rng(given.seed)
-    files = [files[i] for i in random.permutation(len(files))[:6]]
+    first, later = numpy.random.default_rng(given.seed), numpy.random.default_rng([given.seed, 1])
+    files = [files[i] for i in first.permutation(len(files))[:6]]
     grounds, rows = [scene(file) for file in files], []
     for which, (species, place) in enumerate(SPECIES.items()):
         animals = cut_outs(place)
-        for split, count in (("train", given.bursts), ("test", given.bursts // 2)):
+        half = given.bursts // 2
+        for split, bursts, random in (("train", range(given.bursts), first), ("test", range(half), first), ("test", range(half, 2 * half), later)):
             folder = given.out / split / species
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             own = animals[::2] if split == "train" else animals[1::2]  # test: other animals
-            for burst in range(count):
+            for burst in bursts:
                 home = which if random.random() < given.aligned else 1 - which
-                site = int(2 * home + random.integers(2)) if split == "train" else int(4 + random.integers(2))
+                if split == "test":
+                    home = 2 if burst < half else random.integers(2)
+                site = int(2 * home + random.integers(2))
                 animal = own[random.integers(len(own))].copy()
                 height = random.uniform(0.25, 0.5) * SIZE[1]
                 scale = min(height / animal.height, 0.6 * SIZE[0] / animal.width)
