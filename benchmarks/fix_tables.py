@@ -109,8 +109,47 @@ def audit_rows(settings):
             yield row
 
 
+def folder_rows(folders, methods, differences):
+    """Of biased folders: figures, and differences to dfr paired by folder, over folders."""
+    kinds = collections.defaultdict(list)
+    for (kind, variant, _), lines in folders.items():
+        if not variant.startswith("clean"):
+            kinds[f"{kind}, {variant}"].append(lines)
+            kinds["all of these"].append(lines)
+    kinds["all of these"] = kinds.pop("all of these")
+    for name, own in kinds.items():
+        chosen = collections.Counter(lines["fix_auto"]["chosen"] for lines in own)
+        for figure in ("worst", "conflicting", "all"):
+            yield [name, figure, *(interval([lines[method][figure] for lines in own]) for method in methods),
+                   *(interval([lines[method][figure] - lines["dfr"][figure] for lines in own], "+") for method in differences),
+                   ", ".join(f"`{method}` {count}" for method, count in chosen.most_common())]
+
+
+def clean_rows(folders):
+    kinds = collections.defaultdict(list)
+    for (kind, variant, _), lines in folders.items():
+        if variant.startswith("clean"):
+            kinds[f"{kind}, {variant}"].append(lines)
+    for name, own in kinds.items():
+        yield [name, f"{sum(lines['fix_auto']['chosen'] != 'erm' for lines in own)} of {len(own)}",
+               *(interval([lines[method]["all"] for lines in own]) for method in ("erm", "dfr", "fix_auto"))]
+
+
+def print_folders(lines):
+    folders = collections.defaultdict(dict)
+    for line in lines:
+        folders[line["kind"], line["variant"], line["seed"]][line["method"]] = line
+    methods, differences = ("erm", "dfr", "fix_auto", "fix_balanced"), ("fix_auto", "fix_balanced")
+    print_rows("Biased", ["folders", "figure", *(f"`{method}`" for method in methods), *(f"`{method}` − `dfr`" for method in differences), "chosen"],
+               folder_rows(folders, methods, differences))
+    print_rows("Clean", ["folders", "`auto` changed", "all: `erm`", "`dfr`", "`fix_auto`"], clean_rows(folders))
+
+
 def print_tables(path):
-    settings = settings_of([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if "kind" in lines[0]:
+        return print_folders(lines)
+    settings = settings_of(lines)
     place = "shortcut, backbone"
     for title, figure in (("Worst group", "worst"), ("Bias-conflicting", "conflicting"), ("Bias-aligned", "aligned"), ("All", "all")):
         print_rows(title, [place, *(f"`{method}`" for method in (*PEERS, *FIXES))], accuracy_rows(settings, figure))
