@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
 #include "debias/runs/run_evaluation.h"
 
 namespace debias {

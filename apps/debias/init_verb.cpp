@@ -11,7 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
 #include "debias/data/folder_survey.h"
-#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
 #include "debias/data/settled_pixels.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"

@@ -32,7 +32,7 @@ struct FolderSurvey {
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }
 };
 
-// `labels`: the value of image_folder's option of that name (label_columns.h), or null; `pixels`: those of pixel_options(). Data errors of find_layout and image_folder; a data error
+// `labels`: the value of image_folder's option of that name (label_file.h), or null; `pixels`: those of pixel_options(). Data errors of find_layout and image_folder; a data error
 // where fewer than two images are left to train on and evaluate, where all labelled training images are of one class, or where an evaluated folder has a class that training does not have. Images there with another bias label
 // are a group of unknown bias.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress, const Config& pixels = Config::map());

@@ -13,7 +13,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
-#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocol_registry.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "debias/data/dataset.h"
-#include "debias/data/readers/label_columns.h"
 #include "debias/data/readers/label_file.h"
 
 namespace debias {

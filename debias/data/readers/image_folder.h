@@ -6,7 +6,7 @@
 // folders is read as unlabelled: its own files, label kUnknown. info().remarks counts folders without images, which are not classes, and
 // images beside the class folders, which are not read.
 //
-// `labels` (label_columns.h, label_file.h) gives labels and biases by path, relative to the root, to the split's folder or to the CSV's, or
+// `labels` (label_file.h) gives labels and biases by path, relative to the root, to the split's folder or to the CSV's, or
 // absolute; a label column replaces the folders' labels. Every image needs a row, every row a file.
 //
 // `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are ignored. A class of which
@@ -31,7 +31,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
 #include "debias/data/readers/deep_images.h"
-#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
 
 namespace debias {
 

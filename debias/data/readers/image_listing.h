@@ -1,12 +1,36 @@
 // The image files and folders below a folder, in byte-wise order of their paths.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "debias/data/readers/unread_images.h"
-
 namespace debias {
+
+// Files that look like images but are not read: of other formats by the ending of their names, or images without an ending. A folder of
+// photographs that loses some of them in silence would give other numbers than its owner believes.
+class UnreadImages {
+ public:
+  void add_if_image(const std::string& path);  // which has no ending of an image that is read
+
+  bool empty() const { return by_ending_.empty(); }
+
+  // "folder R: 12 files look like images but are not read (.heic 10, .gif 2; first: a/b.heic)". The most frequent ending comes first; the
+  // file is the first by name, relative to `folder`.
+  std::string remark(const std::string& folder) const;
+
+  // "; 12 files are not read (.heic 10, .gif 2); JPEG, ... are", to end a message that there are no images; empty if there are none.
+  std::string after_refusal() const;
+
+ private:
+  std::string counts() const;
+
+  std::map<std::string, int64_t> by_ending_;
+  int64_t count_ = 0;
+  bool has_dicom_ = false;  // in a build that does not read it
+  std::string first_;
+};
 
 // Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and folders of storage systems
 // and the like (@eaDir, #recycle, lost+found, __MACOSX, ...), are ignored here and below.
