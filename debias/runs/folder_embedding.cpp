@@ -24,7 +24,7 @@
 #include "debias/data/fingerprint.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/name_table.h"
-#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"

@@ -92,7 +92,8 @@ TEST_F(UnknownBias, GroupsOfANamedColumnAreEmbeddedAndSearched) {
   const RunEmbedding made = embed_run(request, Progress::silent(), Log::silent());
   EXPECT_THAT(file_text(path("grouped.csv")), HasSubstr("burst1"));
   EXPECT_EQ(made.rows, 30);
-  RunToEmbed run{.path = path("run")};
+  RunToEmbed run;
+  run.path = path("run");
   run.groups = "burst";
   EXPECT_THAT(usage_error_of([&] { pairs_of_run(run, {}, Progress::silent(), Log::silent()); }),
               HasSubstr("--group burst: data.train has no CSV of labels whose columns it could name"));
