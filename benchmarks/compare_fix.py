@@ -304,7 +304,10 @@ class Peer:
         self.scaler = StandardScaler().fit(x)
         rows = self.scaler.transform(x)
         self.erasure = Erasure(rows, y, b, weights) if method == "erasure_dfr" else lambda rows: rows
-        self.rows, self.y, self.weights = self.erasure(rows), y, weights
+        rows = self.erasure(rows)
+        # With fewer rows than features the optimum lies among the rows: the same head, found in as many coordinates as there are rows.
+        self.basis = np.linalg.svd(rows, full_matrices=False)[2].T if len(rows) < rows.shape[1] else np.eye(rows.shape[1], dtype=rows.dtype)
+        self.rows, self.y, self.weights = rows @ self.basis, y, weights
         self.head = None
         self.refit(C)
 
@@ -312,7 +315,7 @@ class Peer:
         self.head = LogisticRegression(C=C, max_iter=2000).fit(self.rows, self.y, sample_weight=self.weights)
 
     def predict(self, x):
-        return self.head.predict(self.erasure(self.scaler.transform(x)))
+        return self.head.predict(self.erasure(self.scaler.transform(x)) @ self.basis)
 
 
 def fold_score(y, b, predictions):

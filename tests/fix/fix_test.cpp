@@ -464,6 +464,28 @@ TEST_F(NoisyCopy, DoesNotSwitchACorrectionOff) {
   EXPECT_TRUE(one.changed);
 }
 
+// Each class is common at two sites, and a third of the test rows is of a site that no training row has.
+TEST(Fix, SeveralUsualBiasLabelsOfAClassAreAlignedAndUnseenOnesOnNeitherSide) {
+  const GaussianTable made({.train = 1200, .test = 1200, .classes = 2, .correlation = 0.95});
+  const FeatureTable plain = made.open();
+  int64_t contradicting = 0;
+  made.write_rows("label,bias,split", plain.size(), [&](size_t i) {
+    const int64_t y = plain.rows.labels[i], b = plain.rows.columns[0].values[i];
+    contradicting += i < 1200 && y != b;
+    const std::string site = i >= 1200 && i % 3 == 0 ? "new" : fmt::format("b{} {}", b, i / 2 % 2);
+    return fmt::format("c{},{},{}", y, site, i < 1200 ? "train" : "test");
+  });
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table);
+  EXPECT_TRUE(result.changed);
+  EXPECT_THAT(result.log.front(), HasSubstr(fmt::format("{} of them bias-conflicting", contradicting)));
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_EQ(found.after.groups.record.aligned->biases_of_class, (BiasesOfClass{{"c0", {"b0 0", "b0 1"}}, {"c1", {"b1 0", "b1 1"}}}));
+  EXPECT_GE(metric(found.after, "conflicting_acc"), metric(found.before, "conflicting_acc") + 0.05);
+  EXPECT_FALSE(result.groups.has_side(result.groups.of_row[1200]));
+  EXPECT_FALSE(result.groups.is_conflicting(result.groups.of_row[1200]));
+}
+
 // Valid rows in which the bias goes the other way round: what helps there is not what helps in the folds.
 TEST(Fix, ValidRowsDecideAndSayWhereTheyContradictTheFolds) {
   const GaussianTable made({.train = 1200, .test = 1200, .classes = 2, .correlation = 0.95});
