@@ -110,7 +110,7 @@ def audit_rows(settings):
 
 
 def folder_rows(folders, methods, differences):
-    """Of biased folders: figures, and differences to dfr paired by folder, over folders."""
+    """Of biased folders: figures, and differences to dfr paired by folder, over folders. Of fewer than four, means alone."""
     kinds = collections.defaultdict(list)
     for (kind, variant, _), lines in folders.items():
         if not variant.startswith("clean"):
@@ -119,9 +119,13 @@ def folder_rows(folders, methods, differences):
     kinds["all of these"] = kinds.pop("all of these")
     for name, own in kinds.items():
         chosen = collections.Counter(lines["fix_auto"]["chosen"] for lines in own)
+
+        def text(values, sign="", few=len(own) < 4):
+            return interval([statistics.mean(values)] if few else values, sign)
+
         for figure in ("worst", "conflicting", "all"):
-            yield [name, figure, *(interval([lines[method][figure] for lines in own]) for method in methods),
-                   *(interval([lines[method][figure] - lines["dfr"][figure] for lines in own], "+") for method in differences),
+            yield [name, figure, *(text([lines[method][figure] for lines in own]) for method in methods),
+                   *(text([lines[method][figure] - lines["dfr"][figure] for lines in own], "+") for method in differences),
                    ", ".join(f"`{method}` {count}" for method, count in chosen.most_common())]
 
 
@@ -132,7 +136,7 @@ def clean_rows(folders):
             kinds[f"{kind}, {variant}"].append(lines)
     for name, own in kinds.items():
         yield [name, f"{sum(lines['fix_auto']['chosen'] != 'erm' for lines in own)} of {len(own)}",
-               *(interval([lines[method]["all"] for lines in own]) for method in ("erm", "dfr", "fix_auto"))]
+               *(interval([statistics.mean(lines[method]["all"] for lines in own)]) for method in ("erm", "dfr", "fix_auto"))]
 
 
 def print_folders(lines):
