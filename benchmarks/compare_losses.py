@@ -12,6 +12,7 @@ Needs the Python package: make test-python.
 """
 
 import argparse
+import itertools
 import json
 import math
 import statistics
@@ -295,8 +296,8 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.batches:
-        for row in (["loss", "rows", "ours, µs", "expert, µs", "times ours"], ["---"] * 5, *batches(arguments)):
-            print("| " + " | ".join(row) + " |", flush=True)
+        for row in itertools.chain((["loss", "rows", "ours, µs", "expert, µs", "times ours"], ["---"] * 5), batches(arguments)):
+            print_row(row, True)
         return 0
     known = cases(*((256, 64, 512) if arguments.small else (2048, 512, 8192)))
     chosen = arguments.only or [*known, "growth"]

@@ -59,6 +59,8 @@ def test_diagnostics_of_the_last_call():
     assert loss.min_estimate < math.exp(-2) and loss.effective_sample_size is None
     assert loss.per_anchor.shape == (8,) and not loss.per_anchor.requires_grad
     loss(Z0.float(), Z1.float())
+    assert loss.diagnostics.engine == "dense"  # a small batch
+    loss(*(view.float().repeat(40, 1) for view in (Z0, Z1)))
     assert loss.fused == (debias.about()["backend"] == "compiled")
     hard = debias.HardNegativesLoss()
     hard(Z0, Z1)
