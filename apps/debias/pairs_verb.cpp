@@ -14,6 +14,7 @@
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
 #include "debias/process/terminal.h"
+#include "debias/report/pages/page.h"
 #include "debias/runs/found_pairs.h"
 #include "debias/runs/pairs_page.h"
 #include "debias/runtime/device.h"
@@ -139,7 +140,7 @@ int run_pairs(const PairsArguments& arguments) {
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
   if (!arguments.groups_out.empty()) write_file_atomically(arguments.groups_out, groups_csv(found, source));
   if (!arguments.html.empty())
-    write_file_atomically(arguments.html, pairs_page(found, source, "Pairs of " + arguments.run.path + arguments.table.vectors));
+    write_file_atomically(arguments.html, pairs_page(found, source, "Pairs of " + last_part(arguments.run.path + arguments.table.vectors)));
   if (!arguments.json) {
     print_text(arguments.verbose ? full_text(found, source) : short_text(found), text_style(arguments.verbose),
                found.copies.empty() ? Tone::kNeutral : Tone::kBad);

@@ -180,7 +180,7 @@ Html finding_html(const AuditFinding& finding, const FolderAudit& audit, size_t 
 }  // namespace
 
 std::string audit_page(const FolderAudit& audit, const std::string& name, const std::vector<std::string>& commands) {
-  Page page("Audit of " + name);
+  Page page("Audit of " + last_part(name));
   const AuditResult& result = audit.result;
   const bool alarm = std::ranges::any_of(result.findings, &AuditFinding::is_alarm);
   const std::string rows = audit.rows.embeddings.empty() ? "images" : "rows";
@@ -188,6 +188,7 @@ std::string audit_page(const FolderAudit& audit, const std::string& name, const 
   page.lead(element("p", "note", plain(audited_line(result, rows) + ".")));
   const auto shortcuts = result.of(AuditVerdict::kShortcut), looks = result.of(AuditVerdict::kLook);
   std::vector<const AuditFinding*> shown;
+  if (!shortcuts.empty()) page.heading(2, shortcuts.size() == 1 ? "Shortcut" : "Shortcuts");
   for (const auto* findings : {&shortcuts, &looks}) {
     for (const AuditFinding* finding : *findings) {
       if (shown.size() == kShownFindings) break;

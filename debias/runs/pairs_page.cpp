@@ -46,6 +46,7 @@ kbd{font:.8em ui-monospace,Menlo,Consolas,monospace;border:1px solid var(--rule)
 .shown{display:flex;flex-wrap:wrap;gap:.6rem;align-items:flex-start}
 .shown figure{width:6rem}
 .shown figcaption{font-size:.75rem;line-height:1.3}
+.name{font-size:.875rem;overflow-wrap:anywhere}
 .rest{align-self:center;color:var(--muted);font-size:.875rem}
 )";
 
@@ -123,12 +124,16 @@ class StoredImages {
   explicit StoredImages(const PairSource& source) : source_(source) {}
 
   std::string encoded(int64_t row, int side) const {
-    if (row < source_.first.values.size(0) ? !source_.first.image : !source_.second->image) return "";
+    if (!has_image(row)) return "";
     try {
       return shown_image(source_.image(row), side);
     } catch (const Error&) {  // named where copies were looked for
       return "";
     }
+  }
+
+  bool has_image(int64_t row) const {
+    return row < source_.first.values.size(0) ? source_.first.image != nullptr : source_.second->image != nullptr;
   }
 
   // For an image that is shown once, without the script; nothing where there is no room.
@@ -180,6 +185,11 @@ Html copies_row(const CopiedImage& image, const PairSource& source, StoredImages
   for (const int64_t row : order) {
     if (count == kShownCopies) break;
     const RowWords words = row_words(source, row);
+    if (!images.has_image(row)) {
+      shown += element("span", "name", plain(words.path + (image.labels_conflict ? " (" + words.label + ")" : "")));
+      ++count;
+      continue;
+    }
     const std::string name = fs::path(words.path).filename().string();
     const Html caption = element("figcaption", "", plain(name + (image.labels_conflict ? " (" + words.label + ")" : "")));
     shown += {fmt::format("<figure title=\"{}\">{}{}</figure>", escaped(words.path),

@@ -137,6 +137,16 @@ TEST(PairsPage, ShowsCopiesAsOneRowAndThoseOfDifferentLabelsFirst) {
   EXPECT_THAT(html, Not(HasSubstr("id=\"same\">")));  // no pairs to mark
 }
 
+TEST(PairsPage, NamesCopiesWithoutImages) {
+  PairSource source = source_of(4, 20);
+  source.first.image = nullptr;
+  FoundPairs found = found_of(source, {});
+  found.copies = {{{0, 2}, false}};
+  const std::string html = pairs_page(found, source, "x");
+  EXPECT_THAT(html, HasSubstr("<span class=\"name\">r0</span>"));
+  EXPECT_THAT(html, Not(HasSubstr("<div class=\"none\">")));
+}
+
 TEST(PairsPage, EnlargesSmallImagesByWholeFactorsAndShrinksLargeOnes) {
   for (const auto& [side, shown] : {std::pair(32, 96), std::pair(900, 320), std::pair(200, 200)}) {
     const PairSource source = source_of(4, side);

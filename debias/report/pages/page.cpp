@@ -115,6 +115,12 @@ constexpr int64_t kLargestThumbnail = 1 << 20;  // bytes
 
 }  // namespace
 
+std::string last_part(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? path : name;
+}
+
 std::string thumbnail_bytes(const std::string& path) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return "";

@@ -28,6 +28,9 @@ struct Table {
   std::vector<Row> rows;
 };
 
+// What a title calls a folder or a file: "photos" of "data/photos/".
+std::string last_part(std::string path);
+
 // With its caption above, scrolling inside itself where it is too wide.
 Html table_in_scroller(const Table& table);
 

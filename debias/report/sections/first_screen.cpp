@@ -17,11 +17,6 @@ namespace {
 
 constexpr size_t kMostFigureRows = 12, kNamedInTitle = 3, kLongestNames = 60;
 
-std::string last_part(std::string path) {
-  while (path.ends_with('/')) path.pop_back();
-  return std::filesystem::path(path).filename().string();
-}
-
 std::string fixed_table(const RunRecord& run) {
   const Config* fix = run.config.find("fix");
   const Config* table = fix == nullptr ? nullptr : fix->find("embeddings");
