@@ -23,7 +23,7 @@ p{margin:.5rem 0;max-width:48rem;overflow-wrap:anywhere}
 .warning{border-left:3px solid var(--mark);padding-left:.75rem}
 a{color:var(--accent)}
 code,pre{font:max(.85em,12px)/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-pre{background:var(--raised);padding:.75rem;overflow-x:auto;border-radius:4px;margin:.5rem 0}
+pre{background:var(--raised);padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;margin:.5rem 0}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;padding:0;margin:.75rem 0;font-size:.9rem}
 .scroll{overflow-x:auto;margin:.75rem 0;max-width:100%;background:linear-gradient(to left,var(--ground) 30%,transparent) right/3rem 100% no-repeat local,
 linear-gradient(to left,var(--rule),transparent) right/1.1rem 100% no-repeat scroll}
@@ -70,9 +70,9 @@ tr.group th{font-weight:600;padding-top:.9rem;border-bottom:1px solid var(--rule
 .statements .small{white-space:normal}
 .text{min-width:12rem;max-width:28rem;overflow-wrap:anywhere}
 .config td{overflow-wrap:anywhere;min-width:7rem;max-width:20rem}
-.heat td{text-align:right;padding:.2rem .45rem;border:1px solid var(--ground);background:rgba(var(--heat),calc(var(--v)*.55))}
+.heat td{-webkit-print-color-adjust:exact;print-color-adjust:exact;text-align:right;padding:.2rem .45rem;border:1px solid var(--ground);background:rgba(var(--heat),calc(var(--v)*.55))}
 .heat th{padding:.2rem .5rem;white-space:nowrap}
-.heat thead th{text-align:right}
+.heat thead th:not(:first-child){text-align:right}
 .heat .small{display:block;color:inherit;opacity:.75;font-size:.75rem}
 .heat .own{outline:2px solid var(--muted);outline-offset:-2px}
 .heat .least{outline:2px solid var(--mark);outline-offset:-2px}
@@ -141,7 +141,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .beside{display:flex;flex-wrap:wrap;gap:0 1.5rem}
 .beside>div{flex:1 1 16rem;min-width:0;margin:.5rem 0}
 @media (max-width:40rem){.sights{grid-template-columns:repeat(3,minmax(0,1fr))}}
-@media print{.heatmap{flex-basis:14rem;max-width:14rem}.sights>li,.beside,.shares{break-inside:avoid}h2,h3,.rowhead{break-after:avoid}
+@media print{.heatmap{flex-basis:14rem;max-width:14rem}.sights>li,.beside,.shares{break-inside:avoid}h2,h3,.rowhead,.section>summary,.caption{break-after:avoid}
 details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li,tr{break-inside:avoid}.scroll,.first .scroll{overflow:visible;max-height:none;background:none}}
 )";
 }

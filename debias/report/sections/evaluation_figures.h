@@ -14,7 +14,7 @@ namespace debias {
 // An evaluated set: the split, and the other data set's name where it is not the run's own.
 struct EvaluatedSet {
   std::string data, split;
-  std::string title() const { return data.empty() ? split : split + " of " + data; }
+  std::string title() const { return data.empty() ? split : split + (data == kBefore ? ", before the correction" : " of " + data); }
 };
 
 // The sets for which some run's file of `protocol` holds something, test before valid, own data first.

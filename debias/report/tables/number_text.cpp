@@ -32,7 +32,9 @@ std::string interval_text(Unit unit, const KeyNumber& number) {
       break;
   }
   const double half_width = number.interval.second - number.value;
-  return "± " + (unit == Unit::kShare ? bare_number(unit, half_width) : fmt::format("{:.2g}", half_width));
+  return "± " + (unit == Unit::kShare ? bare_number(unit, half_width)
+                 : half_width < 100   ? fmt::format("{:.2g}", half_width)
+                                      : fmt::format("{:.0f}", half_width));
 }
 
 std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column) {
