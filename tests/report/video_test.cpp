@@ -109,6 +109,15 @@ TEST_F(Reports, SayWhichFramesOfAVideoAreMissing) {
   expect_parts(page, {"4 of 12 frames are missing or not PNG files, 03.png the first; <code>debias rl play"}, {"onload"});
 }
 
+TEST_F(Reports, OfAgentsBeginWithTheirReturn) {
+  write_agent_run("a");
+  write_agent_run("b");
+  EXPECT_THAT(run_report_text(read({"a"}), {}), StartsWith("Mean evaluation return, test: 12.5.\n"));
+  EXPECT_THAT(run_report_text(read({"a", "b"}), {}),
+              StartsWith("Mean evaluation return, test: highest of b, 12.5, of a 12.5. No test compares them.\n"));
+  EXPECT_THAT(html({"a"}), HasSubstr("<p class=\"lead\">Mean evaluation return, test: 12.5.</p>"));
+}
+
 TEST_F(Reports, ThinLargeVideosToKeepTheFileSmall) {
   write_agent_run("run");
   write_video("run", video_of(12), "\x89PNG" + std::string(250'000, 'x'));

@@ -185,15 +185,31 @@ std::string compared_words(const ReportData& data, const ComparisonVerdict& chie
   return fmt::format("{} {}: {}", best, removal_words(before->mean(), after->mean(), plain), numbers);
 }
 
+std::string value_words(const FirstScreen& screen, const KeyNumber& number) {
+  return screen.unit == Unit::kShare ? rounding_of(number).share(number.value) + " %" : metric_number(screen.unit, number.value);
+}
+
+// Of agents and sentences, which no test compares.
+std::string highest_words(const FirstScreen& screen) {
+  const FigureRow& best = screen.rows[*screen.best];
+  std::string others;
+  for (const FigureRow& row : screen.rows) {
+    if (&row != &best && row.conflicting != nullptr && others.empty())
+      others = fmt::format(", of {} {}", row.label, value_words(screen, *row.conflicting));
+  }
+  return fmt::format("{}: highest of {}, {}{}. No test compares them.", screen.measure, best.label, value_words(screen, *best.conflicting),
+                     others);
+}
+
 std::string alone_words(const ReportData& data, const FirstScreen& screen) {
   const ShortcutVerdict verdict = shortcut_verdict(data.columns, 0, data.rows);
   if (gap_of(data.rows, 0)) return fmt::format("{}: {}", upper_first(verdict.head), lower_first(verdict.words));
-  const bool is_known = screen.best && screen.unit == Unit::kShare;
+  const bool is_known = screen.best && (screen.unit == Unit::kShare || !data.has_images);
   if (!is_known) return data.has_images ? fmt::format("{}: {}", upper_first(verdict.head), lower_first(verdict.words)) : "";
   const KeyNumber& number = *screen.rows[*screen.best].conflicting;
   const std::string interval = rounding_of(number).interval();
-  const std::string found =
-      fmt::format("{}: {} %{}", screen.measure, rounding_of(number).share(number.value), interval.empty() ? "" : " (" + interval + ")");
+  const std::string found = fmt::format("{}: {}{}", screen.measure, value_words(screen, number),
+                                        interval.empty() || screen.unit != Unit::kShare ? "" : " (" + interval + ")");
   return upper_first(data.has_images ? fmt::format("{}. {}, so a shortcut cannot be measured.", found, upper_first(verdict.head))
                                      : found + ".");
 }
@@ -201,6 +217,7 @@ std::string alone_words(const ReportData& data, const FirstScreen& screen) {
 std::string verdict_of(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons, const FirstScreen& screen) {
   if (const ComparisonVerdict* chief = chief_comparison(data, comparisons)) return compared_words(data, *chief);
   if (data.columns.size() == 1) return alone_words(data, screen);
+  if (!data.has_images && screen.best) return highest_words(screen);
   const auto refused = std::ranges::find_if(comparisons, [](const ComparisonVerdict& each) { return !each.best; });
   return refused == comparisons.end() ? "" : fmt::format("{}: {}", upper_first(refused->head), lower_first(refused->words));
 }
