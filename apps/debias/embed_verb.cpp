@@ -4,10 +4,10 @@
 #include <optional>
 #include <set>
 
+#include "apps/debias/arguments.h"
 #include "apps/debias/brief_help.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_verbs.h"
-#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
