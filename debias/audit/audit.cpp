@@ -94,16 +94,12 @@ std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundG
     add(edge_properties(pictures));
     all.push_back(corner_property(pictures));
     FoundDetails details = detail_properties(pictures);
-    std::vector<MeasuredProperty> scenes = scene_properties(pictures), marks = mark_properties(pictures);
+    std::vector<MeasuredProperty> scenes = scene_properties(pictures);
     for (MeasuredProperty& scene : scenes) scene.property.may_be_shortcut = !details.is_drawn();
-    std::vector<MeasuredProperty> descriptions = description_properties(pictures, seed);
-    for (auto* those : {&marks, &details.properties, &descriptions}) {
-      for (MeasuredProperty& measured : *those) measured.property.among_recurring = details.content_recurs();
-    }
     add(std::move(scenes));
-    add(std::move(marks));
+    add(mark_properties(pictures));
     add(std::move(details.properties));
-    add(std::move(descriptions));
+    add(description_properties(pictures, seed));
   }
   for (const AuditColumn& column : rows.columns) {
     const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
@@ -162,42 +158,76 @@ bool is_rare_elsewhere(const Property& property, const TestedProperty& tested) {
   return tested.in_class >= kPresent && tested.in_class >= kRarer * tested.elsewhere && tested.groups_with >= kGroups;
 }
 
-// Classes whose share of a value is at most half of the largest have it in at least two groups: it is not what other classes are made of. Of
-// backgrounds, any of the values.
-bool has_exceptions(const Property& property, int32_t value, const AuditRows& rows, const RowGroups& groups) {
+// What a class is made of it has without exception, and other classes do not have; what was put on its images, at least two groups of the
+// others have, too. Of marks and details, these are groups of classes that have at most half of the largest share; of backgrounds, of any of
+// the values. Of a number, they lie beyond the median of the class: where two classes only overlap, few do. Of clusters, some class would have
+// its own.
+bool has_exceptions(const Property& property, const TestedProperty& tested, const AuditRows& rows, const RowGroups& groups) {
   constexpr size_t kLeastExceptions = 2;
-  std::vector<std::set<int32_t>> of_class(rows.classes.size());
-  for (size_t row = 0; row < rows.labels.size(); ++row) of_class[static_cast<size_t>(rows.labels[row])].insert(groups.of_row[row]);
-  const auto exceptions_of = [&](int32_t asked) {
-    std::vector<std::set<int32_t>> showing(rows.classes.size());
-    for (size_t row = 0; row < rows.labels.size(); ++row) {
-      if (property.values[row] == asked) showing[static_cast<size_t>(rows.labels[row])].insert(groups.of_row[row]);
-    }
-    std::vector<double> share;
-    for (size_t k = 0; k < showing.size(); ++k) {
-      share.push_back(static_cast<double>(showing[k].size()) / static_cast<double>(std::max<size_t>(of_class[k].size(), 1)));
-    }
-    size_t exceptions = 0;
-    for (size_t k = 0; k < showing.size(); ++k) exceptions += 2 * share[k] <= std::ranges::max(share) ? showing[k].size() : 0;
-    return exceptions;
+  using Groups = std::set<int32_t>;
+  const auto label_of = [&](size_t row) { return static_cast<size_t>(rows.labels[row]); };
+  std::vector<Groups> of_class(rows.classes.size());
+  std::vector<std::vector<Groups>> showing(static_cast<size_t>(property.count()), std::vector<Groups>(rows.classes.size()));
+  for (size_t row = 0; row < rows.labels.size(); ++row) {
+    of_class[label_of(row)].insert(groups.of_row[row]);
+    showing[static_cast<size_t>(property.values[row])][label_of(row)].insert(groups.of_row[row]);
+  }
+  const auto share = [&](size_t value, size_t k) {
+    return static_cast<double>(showing[value][k].size()) / static_cast<double>(std::max<size_t>(of_class[k].size(), 1));
   };
-  if (property.kind != PropertyKind::kScene) return exceptions_of(value) >= kLeastExceptions;
+  constexpr double kNoException = 0.97;
+  const auto own = static_cast<size_t>(tested.label);
   size_t exceptions = 0;
-  for (int32_t v = 0; v < property.count(); ++v) exceptions += property.says_absent(v) ? 0 : exceptions_of(v);
+  if (property.kind == PropertyKind::kDescription && !property.ordered) return tested.effect < kNoException;
+  if (property.ordered) {
+    std::vector<int32_t> values;
+    for (size_t row = 0; row < rows.labels.size(); ++row) {
+      if (label_of(row) == own) values.push_back(property.values[row]);
+    }
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::ranges::nth_element(values, middle);
+    for (int32_t v = 0; v < property.count(); ++v) {
+      const bool beyond = tested.above ? v >= std::max(*middle, tested.value) : v <= std::min(*middle, tested.value - 1);
+      for (size_t k = 0; k < rows.classes.size() && beyond; ++k) {
+        exceptions += k != own ? showing[static_cast<size_t>(v)][k].size() : 0;
+      }
+    }
+    return exceptions >= kLeastExceptions;
+  }
+  for (size_t v = 0; v < showing.size(); ++v) {
+    const bool any = property.kind == PropertyKind::kScene || property.says_absent(tested.value);
+    if (any ? property.says_absent(static_cast<int32_t>(v)) : v != static_cast<size_t>(tested.value)) continue;
+    double largest = 0;
+    for (size_t k = 0; k < rows.classes.size(); ++k) largest = std::max(largest, share(v, k));
+    for (size_t k = 0; k < rows.classes.size(); ++k) exceptions += 2 * share(v, k) <= largest ? showing[v][k].size() : 0;
+  }
   return exceptions >= kLeastExceptions;
+}
+
+// Of a mark or a detail: no class has it rarely, a third as often as another. What is drawn anywhere falls on any place at times.
+bool is_common(const Property& property, int32_t value, const AuditRows& rows) {
+  if (property.kind != PropertyKind::kMark && property.kind != PropertyKind::kDetail) return false;
+  std::vector<double> with(rows.classes.size()), all(rows.classes.size());
+  for (size_t row = 0; row < rows.labels.size(); ++row) {
+    with[static_cast<size_t>(rows.labels[row])] += property.values[row] == value ? 1 : 0;
+    ++all[static_cast<size_t>(rows.labels[row])];
+  }
+  for (size_t k = 0; k < all.size(); ++k) with[k] /= std::max(all[k], 1.0);
+  return 3 * std::ranges::min(with) > std::ranges::max(with);
 }
 
 // What images show moves brightness, contrast and tones, and blur, noise and compression move these little. A
 // description that goes with a class hardly more than they do may be moved by content, too. So may one that the directions of lines, or
 // sharpness that frequencies as a whole, say more than: blur and noise move these, too, but less than what measures them.
 struct EffectOfContent {
-  double of_tones = 0, of_lines = 0, of_frequencies = 0;
+  double of_tones = 0, of_tone_curve = 0, of_lines = 0, of_frequencies = 0;
 
   bool may_explain(const Property& property, double effect) const {
     constexpr double kBeyond = 0.2, kClearly = 0.02;
-    if (property.kind != PropertyKind::kDescription || !property.among_recurring) return false;
+    if (property.kind != PropertyKind::kDescription) return false;
     if (property.name == name_of(GlobalProperty::kNoise))
       return effect < std::max(of_tones, of_lines - kClearly);  // raises contrast itself
+    if (property.name == name_of(TextureProperty::kShading) && effect < of_tone_curve + kBeyond / 2) return true;
     return effect < of_tones + kBeyond || effect < of_lines - kClearly ||
            (property.name == name_of(GlobalProperty::kSharpness) && effect < of_frequencies);
   }
@@ -211,6 +241,7 @@ EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& propertie
     const auto is = [&](auto description) { return property.name == name_of(description); };
     if (is(GlobalProperty::kBrightness) || is(GlobalProperty::kContrast) || is(TextureProperty::kTones))
       content.of_tones = std::max(content.of_tones, tested[i].effect);
+    if (is(TextureProperty::kToneCurve)) content.of_tone_curve = tested[i].effect;
     if (is(TextureProperty::kLines)) content.of_lines = tested[i].effect;
     if (is(TextureProperty::kFrequencies)) content.of_frequencies = tested[i].effect;
   }
@@ -218,16 +249,18 @@ EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& propertie
 }
 
 bool needs_exceptions(const Property& property) {
-  return property.kind == PropertyKind::kScene ||
-         (property.among_recurring && (property.kind == PropertyKind::kMark || property.kind == PropertyKind::kDetail));
+  return property.kind == PropertyKind::kScene || property.kind == PropertyKind::kDescription || property.kind == PropertyKind::kMark ||
+         property.kind == PropertyKind::kDetail;
 }
 
 AuditVerdict verdict_of(const AuditFinding& finding, const AuditRows& rows, const RowGroups& groups, const EffectOfContent& content) {
   const TestedProperty& tested = finding.tested;
   const Property& property = finding.property;
+  constexpr double kLeastOfEdge = 0.2;  // rarer colours are many: of groups that are not told
   if (finding.names_classes) return AuditVerdict::kNone;
-  const bool is_content =
-      content.may_explain(property, tested.effect) || (needs_exceptions(property) && !has_exceptions(property, tested.value, rows, groups));
+  const bool is_content = content.may_explain(property, tested.effect) || is_common(property, tested.value, rows) ||
+                          (property.kind == PropertyKind::kEdge && tested.in_class < kLeastOfEdge) ||
+                          (needs_exceptions(property) && !has_exceptions(property, tested, rows, groups));
   if (tested.p_adjusted <= kShortcutLevel && property.may_be_shortcut && !is_content) {
     const double least = least_effect(property, groups);
     if (tested.effect >= least || (least <= 0.3 && is_rare_elsewhere(property, tested))) return AuditVerdict::kShortcut;

@@ -7,6 +7,7 @@
 //   look      if p <= 0.05 and J* >= 0.15: it may be what the classes are about; at most five are named, and none is an alarm
 // Descriptions of whole images need J* >= 0.30 to 0.60, and only those that content affects little can be shortcuts. Where groups are a guess
 // from near-copies that joins a fifth of the rows, facts, columns, edges, backgrounds and details need J* >= 0.50.
+// What is measured in pixels and separates classes without exception is content as far as anyone can tell, and at most worth a look.
 // Shortcuts are ordered by kind (facts and columns; edges, backgrounds and marks; details; descriptions) and effect. One that adds nothing
 // within the values of an earlier one (p > 0.05 if labels are permuted within them) is listed with it.
 #pragma once

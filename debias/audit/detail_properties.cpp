@@ -56,6 +56,14 @@ bool may_reach(const Coarse& a, const Coarse& b, float least) {
   return sum >= least;
 }
 
+// A mark is put on in its own colours, content is drawn in any.
+bool same_levels(const DetailPatch& a, const DetailPatch& b) {
+  constexpr float kMostRatio = 1.5F, kMostShift = 40;
+  return std::abs(a.level - b.level) <= kMostShift && a.largest <= kMostRatio * b.largest && b.largest <= kMostRatio * a.largest;
+}
+
+bool are_same(const DetailPatch& a, const DetailPatch& b) { return same_levels(a, b) && correlation(a, b) >= kSame; }
+
 struct RecurringPatch {
   const DetailPatch* patch = nullptr;
   std::vector<bool> rows;  // searched pictures that show it
@@ -66,7 +74,7 @@ bool shows(const Picture& picture, const std::vector<DetailPatch>& patches, cons
   for (const DetailPatch& own : picture.details) {
     const Coarse part = coarse_of(own);
     for (size_t i = 0; i < patches.size(); ++i) {
-      if (may_reach(part, coarse[i], kSame) && correlation(own, patches[i]) >= kSame) return true;
+      if (may_reach(part, coarse[i], kSame) && are_same(own, patches[i])) return true;
     }
   }
   return false;
@@ -82,7 +90,7 @@ double times_in_an_image(const std::vector<DetailPatch>& patches, const std::vec
     const Coarse coarse = coarse_of(patch);
     std::vector<int> times(rows);
     for (const PlacedPatch& other : placed) {
-      if (may_reach(coarse, other.coarse, kSame) && correlation(patch, *other.patch) >= kSame) ++times[other.row];
+      if (may_reach(coarse, other.coarse, kSame) && are_same(patch, *other.patch)) ++times[other.row];
     }
     const auto showing = rows - static_cast<size_t>(std::ranges::count(times, 0));
     mean += std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(std::max<size_t>(showing, 1) * patches.size());
@@ -117,13 +125,14 @@ FoundDetails detail_properties(const PictureRows& rows) {
       static_cast<int64_t>(asked), 32,
       [&](int64_t first, int64_t last) {
         for (auto q = static_cast<size_t>(first); q < static_cast<size_t>(last); ++q) {
-          std::vector<float> best(n);
+          std::vector<float> best(n);  // at least kSame only in the same colours
           std::vector<bool> elsewhere(n);
           for (const PlacedPatch& other : patches) {
             const bool asks = !elsewhere[other.row] && other.row != patches[q].row && is_elsewhere(*patches[q].patch, *other.patch);
             if ((best[other.row] >= kSame && !asks) || !may_reach(patches[q].coarse, other.coarse, kAlike)) continue;
             const float own = correlation(*patches[q].patch, *other.patch);
-            best[other.row] = std::max(best[other.row], own);
+            const bool same = own < kSame || same_levels(*patches[q].patch, *other.patch);
+            best[other.row] = std::max(best[other.row], same ? own : kAlike);
             if (asks && own >= kSame) elsewhere[other.row] = true;
           }
           double same = 0, alike = 0, at_other_places = 0;

@@ -119,8 +119,12 @@ std::string file_phrase(const AuditFinding& finding, const std::string& value) {
   return fmt::format("have the {} {}", name, value);
 }
 
+std::string_view edge_part(const Property& property) {
+  return after(after(after(property.name, "mean "), "colour of the "), "strip at the ");
+}
+
 std::string edge_phrase(const Property& property, const std::string& value) {
-  const std::string part(after(after(property.name, "mean "), "colour of the "));
+  const std::string part(edge_part(property));
   if (value == "not plain" || value == "another" || value == "other values") return fmt::format("have no {} of one such colour", part);
   return fmt::format("have a {} of colour {}", part, colour_words(value));
 }
@@ -185,7 +189,7 @@ std::string phrase_of(const AuditFinding& finding, const std::string& value) {
 std::string presence_phrase(const Property& property) {
   switch (property.kind) {
     case PropertyKind::kEdge:
-      return fmt::format("have a {} of one colour", after(after(property.name, "mean "), "colour of the "));
+      return fmt::format("have a {} of one colour", edge_part(property));
     case PropertyKind::kCorners:
       return "have dark corners";
     case PropertyKind::kScene:

@@ -88,6 +88,26 @@ LabelTest::LabelTest(std::span<const int32_t> labels, int32_t classes, const Row
   }
 }
 
+namespace {
+
+bool left_out(const Property& property, size_t value) {
+  return property.among_present && property.says_absent(static_cast<int32_t>(value));
+}
+
+// Of a table [classes, values] and more: the groups of each class that are compared.
+std::vector<double> counted_weights(const Property& property, const std::vector<double>& table) {
+  const auto values = static_cast<size_t>(property.count());
+  std::vector<double> weights(table.size() / values - 1);
+  for (size_t k = 0; k < weights.size(); ++k) {
+    for (size_t v = 0; v < values; ++v) weights[k] += left_out(property, v) ? 0 : table[k * values + v];
+  }
+  return weights;
+}
+
+bool too_few(const Property& property, double own, double rest) { return own <= 0 || (property.among_present && std::min(own, rest) < 4); }
+
+}  // namespace
+
 // J of each class; `table` takes the shares [classes, values] and, after them, those of all groups.
 std::vector<double> LabelTest::statistics(const Property& property, const Labelling& labelling, std::vector<double>* table) const {
   const auto values = static_cast<size_t>(property.count());
@@ -99,12 +119,15 @@ std::vector<double> LabelTest::statistics(const Property& property, const Labell
   for (size_t k = 0; k < classes_; ++k) {
     for (size_t v = 0; v < values; ++v) all[v] += sums[k * values + v];
   }
-  const double weight = std::accumulate(class_weight_.begin(), class_weight_.end(), 0.0);
+  const std::vector<double> class_weight = counted_weights(property, sums);
+  const double weight = std::accumulate(class_weight.begin(), class_weight.end(), 0.0);
   std::vector<double> statistic(classes_);
   for (size_t k = 0; k < classes_; ++k) {
-    const double own = std::max(class_weight_[k], 1e-12), rest = std::max(weight - class_weight_[k], 1e-12);
+    if (too_few(property, class_weight[k], weight - class_weight[k])) continue;
+    const double own = class_weight[k], rest = std::max(weight - class_weight[k], 1e-12);
     double difference = 0, cumulative = 0, largest = 0;
     for (size_t v = 0; v < values; ++v) {
+      if (left_out(property, v)) continue;
       const double step = sums[k * values + v] / own - (all[v] - sums[k * values + v]) / rest;
       difference += std::abs(step) / 2;
       cumulative += step;
@@ -119,8 +142,9 @@ std::vector<double> LabelTest::statistics(const Property& property, const Labell
 namespace {
 
 // Where one class has a value, or values on one side of a bin, more often than the others by the largest share.
-void locate(const Property& property, const std::vector<double>& table, const std::vector<double>& class_weight, TestedProperty& found) {
+void locate(const Property& property, const std::vector<double>& table, TestedProperty& found) {
   const auto values = static_cast<size_t>(property.count());
+  const std::vector<double> class_weight = counted_weights(property, table);
   const size_t classes = class_weight.size();
   const double weight = std::accumulate(class_weight.begin(), class_weight.end(), 0.0);
   const double* all = table.data() + classes * values;
@@ -137,7 +161,7 @@ void locate(const Property& property, const std::vector<double>& table, const st
     found.groups_with = sum;
   };
   for (size_t k = 0; k < classes; ++k) {
-    if (class_weight[k] <= 0) continue;
+    if (too_few(property, class_weight[k], weight - class_weight[k])) continue;
     double sum = 0, of_all = 0, total = 0, total_of_all = 0;
     for (size_t v = 0; v < values; ++v) {
       total += table[k * values + v];
@@ -151,7 +175,7 @@ void locate(const Property& property, const std::vector<double>& table, const st
         }
         sum += table[k * values + v];
         of_all += all[v];
-      } else {
+      } else if (!left_out(property, v)) {
         consider(k, v, table[k * values + v], all[v], false, property.says_absent(static_cast<int32_t>(v)) ? 0.25 : 1);
       }
     }
@@ -183,7 +207,7 @@ std::vector<TestedProperty> LabelTest::test(const std::vector<const Property*>& 
           tested[q].effect = std::max(tested[q].effect, effect);
         }
         score[q] = maxima[q][0];
-        locate(*properties[q], table, class_weight_, tested[q]);
+        locate(*properties[q], table, tested[q]);
       },
       [](int64_t) {});
   maxima_.assign(runs - 1, -1e300);

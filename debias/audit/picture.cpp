@@ -157,6 +157,8 @@ std::optional<DetailPatch> patch_at(const Image& image, int y, int x) {
     length += static_cast<float>(patch.values[i]) * static_cast<float>(patch.values[i]);
   }
   patch.length = std::sqrt(length);
+  patch.level = mean;
+  patch.largest = largest;
   patch.x = (static_cast<float>(x) + 0.5F) / static_cast<float>(image.width);
   patch.y = (static_cast<float>(y) + 0.5F) / static_cast<float>(image.height);
   return patch;

@@ -38,6 +38,8 @@ constexpr int kPatchSide = 9, kPatchValues = kPatchSide * kPatchSide * 3;
 struct DetailPatch {
   std::array<int8_t, kPatchValues> values;
   float length = 1;    // of `values`
+  float level = 0;     // mean of the pixels, in levels of 255
+  float largest = 0;   // difference to it
   float x = 0, y = 0;  // of the corner, in fractions of the image
 };
 

@@ -72,21 +72,65 @@ std::vector<Colour> leading_colours(const std::vector<std::optional<Colour>>& co
   return leaders;
 }
 
-void add_plain_colour(const std::string& name, const PictureRows& rows, const std::function<std::optional<Colour>(const Picture&)>& colour,
-                      std::optional<ImagePlace> place, std::vector<MeasuredProperty>& found) {
-  std::vector<std::optional<Colour>> colours;
-  for (const Picture& picture : rows.pictures) colours.push_back(colour(picture));
-  if (std::ranges::none_of(colours, [](const auto& c) { return c.has_value(); })) return;
-  const auto value_of = [colour, leaders = leading_colours(colours)](const Picture& picture) -> std::string {
-    const auto own = colour(picture);
-    if (!own) return kNotPlain;
-    for (const Colour& leader : leaders) {
-      if (are_one(leader, *own)) return fmt::format("{},{},{}", leader[0], leader[1], leader[2]);
+// Pixels at a depth of `from` to `to` % of the thumbnail. Right inside is 6 to 12 %.
+constexpr int kInside = 6, kInsideEnd = 12;
+template <class Visit>
+void visit_inner(const Picture& picture, int side, int from, int to, const Visit& visit) {
+  const int first = std::max(2, side * from / 100), last = std::max(first + 1, side * to / 100);
+  for (int y = first; y < side - first; ++y) {
+    for (int x = first; x < side - first; ++x) {
+      const std::array<int, kSides> depth = {y, side - 1 - y, x, side - 1 - x};
+      if (std::ranges::min(depth) >= last) continue;
+      visit(depth, last, picture.thumbnail.data() + 3 * (static_cast<size_t>(y) * static_cast<size_t>(side) + static_cast<size_t>(x)));
     }
-    return fmt::format("{},{},{}", (*own)[0], (*own)[1], (*own)[2]);
-  };
-  found.push_back(measured(name, PropertyKind::kEdge, rows, value_of, {kNotPlain}));
-  found.back().property.place = place;
+  }
+}
+
+// A fifth of the image has this colour: nothing is there.
+bool covers_much(const std::vector<uint8_t>& thumbnail, const Colour& colour, int within) {
+  size_t alike = 0;
+  for (size_t i = 0; i < thumbnail.size(); i += 3)
+    alike += are_one(colour, {thumbnail[i], thumbnail[i + 1], thumbnail[i + 2]}, within) ? 1 : 0;
+  return 15 * alike >= thumbnail.size();
+}
+
+// What is right inside, or much of the image, has the same colour: it is what the image shows things on, no frame. `sides` of those that are plain.
+bool goes_on(const Picture& picture, int side, const Colour& colour, std::span<const int> sides) {
+  constexpr int kSameColour = 12;
+  int64_t alike = 0, all = 0;
+  visit_inner(picture, side, kInside, kInsideEnd, [&](const std::array<int, kSides>& depth, int last, const uint8_t* pixel) {
+    if (std::ranges::none_of(sides, [&](int s) { return depth[static_cast<size_t>(s)] < last; })) return;
+    ++all;
+    alike += are_one(colour, {pixel[0], pixel[1], pixel[2]}, kSameColour) ? 1 : 0;
+  });
+  return 2 * alike >= all || covers_much(picture.thumbnail, colour, kSameColour);
+}
+
+// Two properties: the colour of a frame, and that of the background where it reaches the edge. Content that reaches the edge in its place
+// says nothing about backgrounds.
+void add_plain_colour(const std::string& where, const PictureRows& rows, std::span<const int> sides,
+                      const std::function<std::optional<Colour>(const Picture&)>& colour, std::optional<ImagePlace> place,
+                      std::vector<MeasuredProperty>& found) {
+  for (const bool background : {false, true}) {
+    const auto own_colour = [colour, background, side = rows.side, sides](const Picture& picture) -> std::optional<Colour> {
+      const auto own = colour(picture);
+      return own && goes_on(picture, side, *own, sides) == background ? own : std::nullopt;
+    };
+    std::vector<std::optional<Colour>> colours;
+    for (const Picture& picture : rows.pictures) colours.push_back(own_colour(picture));
+    if (std::ranges::none_of(colours, [](const auto& c) { return c.has_value(); })) continue;
+    const auto value_of = [own_colour, leaders = leading_colours(colours)](const Picture& picture) -> std::string {
+      const auto own = own_colour(picture);
+      if (!own) return kNotPlain;
+      for (const Colour& leader : leaders) {
+        if (are_one(leader, *own)) return fmt::format("{},{},{}", leader[0], leader[1], leader[2]);
+      }
+      return fmt::format("{},{},{}", (*own)[0], (*own)[1], (*own)[2]);
+    };
+    found.push_back(measured((background ? "colour of the " : "strip at the ") + where, PropertyKind::kEdge, rows, value_of, {kNotPlain}));
+    found.back().property.place = place;
+    found.back().property.among_present = background;
+  }
 }
 
 ImagePlace side_place(int side, double depth) {
@@ -100,39 +144,37 @@ std::vector<float> border_colours(const Picture& picture) {
   return colours;
 }
 
-// Mean colour at a depth of 6 to 12 % of the thumbnail, all around.
-std::array<float, 3> inner_colour(const Picture& picture, int side) {
-  const int first = std::max(2, side * 6 / 100), last = std::max(first + 1, side * 12 / 100);
+// Mean colour at such a depth, all around.
+std::array<float, 3> inner_colour(const Picture& picture, int side, int from, int to) {
   std::array<float, 3> sum{};
   float count = 0;
-  for (int y = first; y < side - first; ++y) {
-    for (int x = first; x < side - first; ++x) {
-      if (std::min({y, x, side - 1 - y, side - 1 - x}) >= last) continue;
-      const uint8_t* pixel = picture.thumbnail.data() + 3 * (static_cast<size_t>(y) * static_cast<size_t>(side) + static_cast<size_t>(x));
-      for (size_t c = 0; c < 3; ++c) sum[c] += pixel[c];
-      ++count;
-    }
-  }
+  visit_inner(picture, side, from, to, [&](const std::array<int, kSides>&, int, const uint8_t* pixel) {
+    for (size_t c = 0; c < 3; ++c) sum[c] += pixel[c];
+    ++count;
+  });
   for (float& value : sum) value /= std::max(count, 1.0F);
   return sum;
 }
 
-// Most members have another colour right inside.
+// Most members have another colour right inside, and less of a change from there on, as a vignette has.
 bool ends_sharply(const IsolatedCluster& cluster, const PictureRows& rows) {
   constexpr float kDiffers = 20;
+  constexpr int kDeeper = 25, kDeeperEnd = 31;
   int64_t members = 0, sharp = 0;
   for (size_t row = 0; row < cluster.members.size(); ++row) {
     if (!cluster.members[row]) continue;
     const Picture& picture = rows.pictures[row];
-    const auto inner = inner_colour(picture, rows.side);
-    float largest = 0;
+    const auto inner = inner_colour(picture, rows.side, kInside, kInsideEnd),
+               deeper = inner_colour(picture, rows.side, kDeeper, kDeeperEnd);
+    float step = 0, further = 0;
     for (size_t c = 0; c < 3; ++c) {
       float mean = 0;
       for (const EdgeBand& band : picture.border) mean += band.mean[c] / kSides;
-      largest = std::max(largest, std::abs(mean - inner[c]));
+      step = std::max(step, std::abs(mean - inner[c]));
+      further = std::max(further, std::abs(inner[c] - deeper[c]));
     }
     ++members;
-    sharp += largest >= kDiffers ? 1 : 0;
+    sharp += step >= kDiffers && step > further ? 1 : 0;
   }
   return 10 * sharp >= 7 * members;
 }
@@ -175,17 +217,18 @@ std::vector<MeasuredProperty> edge_properties(const PictureRows& rows) {
     }
     return first;
   };
+  static constexpr std::array<int, kSides> kAll = {0, 1, 2, 3};
   add_plain_colour(
-      "colour of the frame", rows, [frame](const Picture& p) { return frame(p.edge); }, ImagePlace{}, found);
+      "frame", rows, kAll, [frame](const Picture& p) { return frame(p.edge); }, ImagePlace{}, found);
   add_plain_colour(
-      "colour of the border", rows, [frame](const Picture& p) { return frame(p.border); }, ImagePlace{}, found);
-  for (int side = 0; side < kSides; ++side) {
+      "border", rows, kAll, [frame](const Picture& p) { return frame(p.border); }, ImagePlace{}, found);
+  for (const int& side : kAll) {
     const auto s = static_cast<size_t>(side);
     add_plain_colour(
-        fmt::format("colour of the {} edge", kSideNames[s]), rows, [s](const Picture& p) { return plain_colour(p.edge[s]); },
+        fmt::format("{} edge", kSideNames[s]), rows, {&side, 1}, [s](const Picture& p) { return plain_colour(p.edge[s]); },
         side_place(side, 0.01), found);
     add_plain_colour(
-        fmt::format("colour of the {} border", kSideNames[s]), rows, [s](const Picture& p) { return plain_colour(p.border[s]); },
+        fmt::format("{} border", kSideNames[s]), rows, {&side, 1}, [s](const Picture& p) { return plain_colour(p.border[s]); },
         side_place(side, 0.03), found);
   }
   add_frames(rows, found);
@@ -616,7 +659,6 @@ bool is_edge_colour(const FoundCell& found, const PictureRows& rows) {
 // The cell has the colour of much of its own image: nothing is there.
 bool is_background(const FoundCell& found, const PictureRows& rows) {
   constexpr int kAlikeColours = 10;
-  constexpr double kMuch = 0.3;
   double members = 0, background = 0;
   for (size_t row = 0; row < found.cluster.members.size(); ++row) {
     if (!found.cluster.members[row]) continue;
@@ -624,12 +666,8 @@ bool is_background(const FoundCell& found, const PictureRows& rows) {
     const std::vector<float> own = quarters(thumbnail, rows.side, found.cell);
     Colour colour{};
     for (size_t c = 0; c < 3; ++c) colour[c] = static_cast<int>(std::lround((own[c] + own[3 + c] + own[6 + c] + own[9 + c]) / 4));
-    double alike = 0;
-    for (size_t i = 0; i < thumbnail.size(); i += 3) {
-      alike += are_one(colour, {thumbnail[i], thumbnail[i + 1], thumbnail[i + 2]}, kAlikeColours) ? 1 : 0;
-    }
     ++members;
-    background += 3 * alike >= kMuch * static_cast<double>(thumbnail.size()) ? 1 : 0;
+    background += covers_much(thumbnail, colour, kAlikeColours) ? 1 : 0;
   }
   return 2 * background > members;
 }
@@ -740,6 +778,8 @@ bool is_on_objects(const ImagePlace& place, std::span<const Picture> pictures, i
     covering += 2 * covered >= area ? 1 : 0;
   }
   if (masked > 0) return 2 * covering >= masked;
+  constexpr double kMost = 0.35;  // of the image
+  if (place.width * place.height > kMost) return true;
   const double x = place.x + place.width / 2, y = place.y + place.height / 2;
   return x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75;
 }

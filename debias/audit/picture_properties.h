@@ -28,8 +28,10 @@ struct PictureRows {
   const RowGroups& groups;
 };
 
-// Colour of the outermost row and of the outer 3 % of each side, and of the frame of all four, where it is plain: the deviation of a channel
-// is at most 3. Colours that differ by at most 1 in a channel are one. Noisy frames: isolated clusters (below) of the sides' mean colours.
+// Colour of the outermost row and of the outer 3 % of each side, and of all four, where it is plain: the deviation of a channel is at most 3.
+// Colours that differ by at most 1 in a channel are one. Two properties each: "colour of the", where the colour goes on inside, compared among
+// these images only, as content may reach any edge; "strip at the", where it ends there. Noisy frames: isolated clusters (below) of the
+// sides' mean colours.
 std::vector<MeasuredProperty> edge_properties(const PictureRows& rows);
 
 MeasuredProperty corner_property(const PictureRows& rows);

@@ -32,10 +32,10 @@ struct Property {
   bool ordered = false;                       // bins of a number, ascending
   std::vector<bool> absent = {};              // values that say that something is not there ("none", "not plain", "other values")
   std::optional<ImagePlace> place = {};
-  bool exact = false;            // read, not measured
-  bool may_be_shortcut = true;   // false: at most worth a look
-  double least_effect = 0.3;     // of a shortcut
-  bool among_recurring = false;  // content of this folder recurs in pixels at other places
+  bool among_present = false;   // rows whose value is absent say nothing: classes are compared by the others
+  bool exact = false;           // read, not measured
+  bool may_be_shortcut = true;  // false: at most worth a look
+  double least_effect = 0.3;    // of a shortcut
 
   int32_t count() const { return static_cast<int32_t>(value_names.size()); }
   bool says_absent(int32_t value) const { return !absent.empty() && absent[static_cast<size_t>(value)]; }

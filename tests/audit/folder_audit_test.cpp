@@ -212,6 +212,40 @@ TEST_F(FolderAuditTest, TexturesThatClassesAreMadeOfAreNoShortcut) {
   }
 }
 
+// Coarse spots for apes, fine ones for bees: no image of a class is as sharp as any of the other.
+TEST_F(FolderAuditTest, ADescriptionThatSeparatesTheClassesWithoutExceptionIsNoShortcut) {
+  write_drawn(path("spots"), [](Image& image, int k, Random& random) {
+    for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(random.below(200));
+    gaussian_blur(image, 13, k == 0 ? 2.5 : 0.8);
+  });
+  for (const AuditFinding& finding : audit_folder(options_of(path("spots")), 0).result.findings) {
+    if (finding.property.kind != PropertyKind::kDescription) continue;
+    EXPECT_NE(finding.verdict, AuditVerdict::kShortcut) << finding.property.name;
+  }
+}
+
+// On white, large squares that reach an edge for apes, small ones for bees; a strip along the right edge, if asked for.
+void write_squares_on_white(const std::string& folder, bool strip) {
+  write_drawn(folder, [strip](Image& image, int k, Random& random) {
+    rectangle(image, 0, 0, 96, 96, {255, 255, 255});
+    const auto level = static_cast<uint8_t>(random.below(160));
+    const int side = k == 0 ? 60 : 30;
+    const int64_t x = k == 0 ? 36 + random.below(9) : 20 + random.below(20);
+    rectangle(image, 10 + random.below(20), x, side, side, {level, static_cast<uint8_t>(160 - level), 90});
+    if (strip && random.below(100) < (k == 0 ? 92 : 8)) rectangle(image, 0, 92, 96, 4, {20, 30, 90});
+  });
+}
+
+TEST_F(FolderAuditTest, ContentThatReachesTheEdgeIsNoColourOfTheEdge) {
+  write_squares_on_white(path("white"), false);
+  for (const AuditFinding& finding : audit_folder(options_of(path("white")), 0).result.findings) {
+    if (finding.property.kind != PropertyKind::kEdge) continue;
+    EXPECT_NE(finding.verdict, AuditVerdict::kShortcut) << finding.property.name;
+  }
+  write_squares_on_white(path("strip"), true);
+  EXPECT_THAT(shortcut_names(audit_folder(options_of(path("strip")), 0)), testing::Contains(testing::StartsWith("strip at the right")));
+}
+
 TEST_F(FolderAuditTest, ASquareAnywhereIsWorthALook) {
   write("clean", kImages, kImages, 90);
   const FolderAudit audit = planted(PlantKind::kSquareAnywhere);

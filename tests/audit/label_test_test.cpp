@@ -47,6 +47,24 @@ TEST(LabelTest, SharesAreOfGroupsWhateverTheirSize) {
   EXPECT_NEAR(tested.groups_with, 1, 1e-6);
 }
 
+TEST(LabelTest, ClassesAreComparedByWhatIsThereWhereAbsenceSaysNothing) {
+  const Grouped rows(80, 1, 2);
+  std::vector<int32_t> values;  // absent on 10 of class 0 and on 30 of class 1; of the others, 1 on 20 of 30 and on 5 of 10
+  for (int32_t i = 0; i < 40; ++i) {
+    values.push_back(i < 10 ? 0 : i < 30 ? 1 : i < 35 ? 2 : 3);
+    values.push_back(i < 30 ? 0 : i < 35 ? 1 : i < 38 ? 2 : 3);
+  }
+  Property property = names_of(values, 4);
+  property.absent[0] = true;
+  EXPECT_LE(LabelTest(rows.labels, 2, rows.groups, 0).test({&property}).front().p_adjusted, 0.01);
+  property.among_present = true;
+  const TestedProperty tested = LabelTest(rows.labels, 2, rows.groups, 0).test({&property}).front();
+  EXPECT_GT(tested.p_adjusted, 0.05);
+  EXPECT_EQ(tested.value, 1);
+  EXPECT_NEAR(tested.in_class, 2.0 / 3, 1e-6);
+  EXPECT_NEAR(tested.elsewhere, 0.5, 1e-6);
+}
+
 TEST(LabelTest, TheEffectIsWhatGoesBeyondPermutedLabels) {
   const Grouped rows(100, 1, 2);
   const Property same = names_of(rows.labels, 2);
