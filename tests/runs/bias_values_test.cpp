@@ -86,13 +86,16 @@ TEST_F(UnknownBias, GroupsOfANamedColumnAreEmbeddedAndSearched) {
   int place = 0;
   for (const Row& row : rows_of(path("colours.csv"))) csv << row.path << "," << row.label << ",burst" << place++ / 4 << "\n";
   csv.close();
-  EmbeddingRequest request{.run = path("run"), .out = path("grouped.npy")};
+  EmbeddingRequest request;
+  request.run = path("run");
+  request.out = path("grouped.npy");
   request.data.words = {"labels=" + path("both.csv")};
   request.groups = "burst";
   const RunEmbedding made = embed_run(request, Progress::silent(), Log::silent());
   EXPECT_THAT(file_text(path("grouped.csv")), HasSubstr("burst1"));
   EXPECT_EQ(made.rows, 30);
-  RunToEmbed run{.path = path("run")};
+  RunToEmbed run;
+  run.path = path("run");
   run.groups = "burst";
   EXPECT_THAT(usage_error_of([&] { pairs_of_run(run, {}, Progress::silent(), Log::silent()); }),
               HasSubstr("--group burst: data.train has no CSV of labels whose columns it could name"));
