@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 // A texture of 4 x 4 squares; `noise` of each pixel tells copies apart.
 Image texture(uint64_t source, int side = 48, int noise = 0) {
-  Random pixels({.seed = source, .sample = 7, .epoch = static_cast<uint64_t>(noise)});
+  Random pixels({.seed = source, .epoch = static_cast<uint64_t>(noise), .sample = 7});
   Image image{side, side, 3, {}};
   std::vector<uint8_t> squares;
   Random random({.seed = source});
@@ -90,7 +90,7 @@ class CopiesInAFolder : public testing::Test {
       write(folder_ / (base + "d.png"), encode_png(texture(source, 24)));
     }
   }
-  std::unique_ptr<Dataset> open(const std::string& options) const {
+  std::unique_ptr<const Dataset> open(const std::string& options) const {
     return read_data(parse_yaml("{name: image_folder, root: " + (folder_ / "in") + ", " + options + "}", "r.yaml")).make_images();
   }
   static std::set<std::string> sources(const Dataset& images) {

@@ -86,7 +86,9 @@ TEST_F(UnknownBias, GroupsOfANamedColumnAreEmbeddedAndSearched) {
   int place = 0;
   for (const Row& row : rows_of(path("colours.csv"))) csv << row.path << "," << row.label << ",burst" << place++ / 4 << "\n";
   csv.close();
-  EmbeddingRequest request{.run = path("run"), .out = path("grouped.npy")};
+  EmbeddingRequest request;
+  request.run = path("run");
+  request.out = path("grouped.npy");
   request.data.words = {"labels=" + path("both.csv")};
   request.groups = "burst";
   const RunEmbedding made = embed_run(request, Progress::silent(), Log::silent());
