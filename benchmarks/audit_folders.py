@@ -30,8 +30,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 CLASSES = {0: 6, 1: 2, 2: 3, 3: 4}  # by (seed - 100) % 4
-TRUE = {("document", 1): ("mark, top left",), ("document", 0): ("mark, right", "colour of the right"),
-        ("screenshot", 1): ("mark, bottom", "colour of the bottom"), ("screenshot", 0): ("mark, top", "colour of the top"),
+TRUE = {("document", 1): ("mark, top left",), ("document", 0): ("mark, right", "colour of the right", "strip at the right"),
+        ("screenshot", 1): ("mark, bottom", "colour of the bottom", "strip at the bottom"), ("screenshot", 0): ("mark, top", "colour of the top", "strip at the top"),
         ("tile", 1): ("mark, top left",), ("tile", 0): ("chroma", "casts", "tones", "colours", "tone curve"),
         ("micrograph", 1): ("mark, bottom right",), ("micrograph", 0): ("dark corners", "shading")}  # beginnings of names
 WORDS = ("the of and to in a is that for it was on as with his they at be this from have or by one had not but what all were when we there "
