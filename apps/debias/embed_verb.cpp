@@ -166,7 +166,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::IsMember({"utf8", "latin1"}))
       ->option_text("NAME")
       ->group(kSeldomUsed);
-  add_group_columns(*verb, "written as the column group", arguments->groups);
+  add_group_columns(*verb, "written as the column group", arguments->groups)->group(kSeldomUsed);
   verb->add_option("--layer", arguments->layer, "layer to embed: encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features,
                  "embed the training set in the order of its sample ids, for `bias_features` of an objective");

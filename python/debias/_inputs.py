@@ -6,7 +6,10 @@ import warnings
 
 import torch
 
+from ._modes import eager_on_cpu
+
 _SHOWN = 60
+_LOW_BITS = (1 << 62) - 1  # the largest value of a label or id, from which sums over groups may still count on
 
 
 def require_name(message, name, names):
@@ -32,8 +35,15 @@ def embeddings(name, value, what="embeddings"):
     return value
 
 
-def integers(name, value, what, like):
-    """int64 on the device of `like` from a tensor, an array or a list; None stays None."""
+def told_apart(value):
+    """-1 means unknown. Any other negative integer is a value, as of hash(), and is replaced by its 62 low bits: operators take it for unknown."""
+    if eager_on_cpu(value) and not bool((value < -1).any()):
+        return value
+    return torch.where(value == -1, value, value & _LOW_BITS)
+
+
+def integers(name, value, what, like, numbered=False):
+    """int64 on the device of `like` from a tensor, an array or a list; None stays None. numbered: integers below -1 are an error."""
     if value is None:
         return None
     if not isinstance(value, torch.Tensor):
@@ -46,13 +56,17 @@ def integers(name, value, what, like):
         raise ValueError(f"{name}: {what}: expected integers, found {_described(value)}; give class indices")
     if value.dim() != 1:
         raise ValueError(f"{name}: {what}: expected one integer for each sample, found {_described(value)}")
-    return value.to(device=like.device, dtype=torch.int64)
+    value = value.to(device=like.device, dtype=torch.int64)
+    if numbered and bool((value < -1).any()):
+        raise ValueError(f"{name}: {what}: {int((value < -1).sum())} integers are below -1, the first {int(value[value < -1][0])}; -1 alone means "
+                         f"unknown, number what is known from 0")
+    return value if numbered else told_apart(value)
 
 
-def needed_integers(name, value, what, like):
+def needed_integers(name, value, what, like, numbered=False):
     if value is None:
         raise TypeError(f"{name}: {what}: none were given")
-    return integers(name, value, what, like)
+    return integers(name, value, what, like, numbered)
 
 
 def temperature(name, value):

@@ -176,7 +176,8 @@ class Objective(torch.nn.Module):
         """The value of a small batch, or None where the general way computes it."""
         if len(views) == 1 and isinstance(views[0], (tuple, list)):
             views = tuple(views[0])
-        labels, bias = (value if value is None or isinstance(value, torch.Tensor) and value.dtype == torch.int64 else
+        labels, bias = (value if value is None else
+                        _inputs.told_apart(value) if isinstance(value, torch.Tensor) and value.dtype == torch.int64 else
                         _inputs.integers(type(self).__name__, value, what, torch.empty(0, device="cpu"))
                         for value, what in ((labels, "labels"), (bias_labels, "bias_labels")))
         if not small.takes(self._small, views, labels, bias):

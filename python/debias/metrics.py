@@ -35,7 +35,7 @@ def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor,
     smaller gallery.
     """
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
-    labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0, device="cpu"))
+    labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0, device="cpu"), numbered=True)
     k = min(200, _known(labels)) if k is None else _whole("knn: k", k, 1)
     search = _neighbours.nearest if _engine.takes(gallery, queries) else _plain_knn.nearest
     found = _plain_knn.predicted(gallery, labels.to(gallery.device), queries.to(gallery.device), k, float(temperature), search)
@@ -46,7 +46,7 @@ def knn_accuracy(gallery: torch.Tensor, gallery_labels: _Integers, queries: torc
                  temperature: float = 0.1) -> float:
     """Share of the labelled queries that knn() classifies correctly."""
     predicted = knn(gallery, gallery_labels, queries, k, temperature)
-    labels = _inputs.needed_integers("knn_accuracy", labels, "labels", predicted)
+    labels = _inputs.needed_integers("knn_accuracy", labels, "labels", predicted, numbered=True)
     if labels.shape != predicted.shape:
         raise ValueError(f"knn_accuracy: {len(predicted)} queries and {len(labels)} labels; give one label for each")
     known = labels >= 0
@@ -84,8 +84,8 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
             intervals of a single one are left out.
     """
     like = torch.empty(0, device="cpu")
-    labels = _inputs.needed_integers("group_metrics", labels, "labels", like)
-    predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
+    labels = _inputs.needed_integers("group_metrics", labels, "labels", like, numbered=True)
+    predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like, numbered=True) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
                "replicates": _whole("group_metrics: replicates", replicates, 0), "level": float(level),
                "seed": _whole("group_metrics: seed", seed, 0),

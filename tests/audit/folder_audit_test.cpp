@@ -232,7 +232,7 @@ void write_squares_on_white(const std::string& folder, bool strip) {
     const int side = k == 0 ? 60 : 30;
     const int64_t x = k == 0 ? 36 + random.below(9) : 20 + random.below(20);
     rectangle(image, 10 + random.below(20), x, side, side, {level, static_cast<uint8_t>(160 - level), 90});
-    if (strip && random.below(100) < (k == 0 ? 92 : 8)) rectangle(image, 0, 92, 96, 4, {20, 30, 90});
+    if (strip && random.below(100) < (k == 0 ? 90 : 15)) rectangle(image, 0, 92, 96, 4, {20, 30, 90});
   });
 }
 

@@ -92,7 +92,7 @@ TEST_F(UnknownBias, GroupsOfANamedColumnAreEmbeddedAndSearched) {
   request.data.words = {"labels=" + path("both.csv")};
   request.groups = "burst";
   const RunEmbedding made = embed_run(request, Progress::silent(), Log::silent());
-  EXPECT_THAT(file_text(path("grouped.csv")), HasSubstr("burst1"));
+  EXPECT_THAT(file_text(path("grouped.names.csv")), HasSubstr("burst1"));
   EXPECT_EQ(made.rows, 30);
   RunToEmbed run;
   run.path = path("run");
