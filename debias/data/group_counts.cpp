@@ -63,9 +63,9 @@ std::vector<std::vector<int64_t>> GroupCounts::usual() const {
     const int64_t most = majority[static_cast<size_t>(y)];
     if (most == kUnknown) continue;
     const auto speaks_for = [&](int64_t b, double deviations) {
-      const double own = static_cast<double>(of_class[static_cast<size_t>(y)]), same = static_cast<double>(of_bias[static_cast<size_t>(b)]);
-      const double expected = own * same / all, variance = expected * (1 - own / all) * (1 - same / all);  // if independent
-      return static_cast<double>(count[static_cast<size_t>(group(y, b))]) > expected + deviations * std::sqrt(variance);
+      const double expected =
+          static_cast<double>(of_class[static_cast<size_t>(y)]) * static_cast<double>(of_bias[static_cast<size_t>(b)]) / all;
+      return static_cast<double>(count[static_cast<size_t>(group(y, b))]) > expected + deviations * std::sqrt(expected);
     };
     const bool several = speaks_for(most, 0);
     for (int64_t b = 0; b < biases; ++b) {

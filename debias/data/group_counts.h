@@ -35,7 +35,7 @@ struct GroupCounts {
   int64_t conflicting() const;              // samples of another bias label than the majority
 
   // [classes]: the majority and, where the class is more frequent among samples of it than among all, every other bias label of which that
-  // is true beyond three standard deviations of what independence gives; ascending. Empty without samples.
+  // is true beyond three standard deviations of a count; ascending. Empty without samples.
   std::vector<std::vector<int64_t>> usual() const;
 
   double accuracy(int64_t group) const;                                // NaN without samples

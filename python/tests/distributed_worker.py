@@ -41,7 +41,11 @@ def arguments(name, z, labels, bias, weights, ids, rows, keys):
         return (z, own(labels), own(bias), own(weights) if name == "softcon" else None), {}
     given = {"labels": own(labels)}
     if keys is not None:
-        given.update(ids=own(ids), keys=keys, key_labels=torch.arange(len(keys)) % 3, key_ids=torch.arange(len(keys)))
+        key_labels = torch.arange(len(keys)) % 3
+        for label, sample in zip(labels, ids):  # a sample has one class
+            if sample < len(keys):
+                key_labels[sample] = label
+        given.update(ids=own(ids), keys=keys, key_labels=key_labels, key_ids=torch.arange(len(keys)))
         return (z[:, 0], z[:, 1]), given
     return (z,), given
 

@@ -232,6 +232,10 @@ void write_squares_on_white(const std::string& folder, bool strip) {
     const int side = k == 0 ? 60 : 30;
     const int64_t x = k == 0 ? 36 + random.below(9) : 20 + random.below(20);
     rectangle(image, 10 + random.below(20), x, side, side, {level, static_cast<uint8_t>(160 - level), 90});
+    for (int dot = 0; dot < 6; ++dot) {  // so that images are no near-copies of one another
+      const int64_t y = random.below(70), left = random.below(28), shade = random.below(200);
+      rectangle(image, 10 + y, k == 0 ? left : 55 + left, 12, 12, {static_cast<uint8_t>(shade), 40, static_cast<uint8_t>(200 - shade)});
+    }
     if (strip && random.below(100) < (k == 0 ? 90 : 15)) rectangle(image, 0, 92, 96, 4, {20, 30, 90});
   });
 }

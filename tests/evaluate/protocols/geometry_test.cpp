@@ -259,7 +259,7 @@ TEST(Alignment, OfEquallyFrequentValuesTheLowestIsTakenAndSaid) {
 }
 
 TEST(Alignment, SeveralValuesThatSpeakForAClassAreAlignedAndUnseenOnesOnNeitherSide) {
-  const auto train = animals(often({{0, 2}, {0, 1}, {0, 1}, {1, 0}})), test = animals({{0, 0}, {0, 1}, {1, 1}, {1, 3}});
+  const auto train = animals(often({{0, 2}, {0, 1}, {0, 1}, {1, 0}, {1, 0}})), test = animals({{0, 0}, {0, 1}, {1, 1}, {1, 3}});
   train->editable_info().bias_names = {"blue", "green", "red", "white"};
   test->editable_info().bias_names = {"blue", "white", "red", "green"};
   const Alignment alignment = decide_alignment(*train, {test.get()}, chosen("majority"));
