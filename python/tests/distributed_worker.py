@@ -83,7 +83,8 @@ def check(name, options, shares, rank, views=2, with_keys=False, temperature=Non
     (value, found, diagnostics), (wanted, expected, alone) = step(name, options, shares, rank, views, with_keys, temperature)
     what = f"{name} {options}, shares {shares}, views {views}, keys {with_keys}"
     assert abs(value - wanted) <= 1e-11 * max(1, abs(wanted)), (what, value, wanted)
-    assert diagnostics == alone, (what, diagnostics, alone)
+    for ours, theirs in zip(diagnostics, alone):  # a small batch is added up in another order
+        assert ours == theirs or abs(ours - theirs) <= 1e-11 * abs(theirs), (what, diagnostics, alone)
     size = max(float(gradient.abs().max()) for gradient in expected)
     for got, want in zip(found, expected):
         assert (got - want).abs().max() <= 1e-10 * max(1, size), (what, float((got - want).abs().max()), size)
