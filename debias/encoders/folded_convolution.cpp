@@ -4,12 +4,17 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
+#include <ATen/ops/_nnpack_available.h>
+#include <ATen/ops/_nnpack_spatial_convolution.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/convolution_backward.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -208,11 +213,61 @@ namespace {
 // oneDNN lays the kept pixels out in blocks of 8 (AVX2) or 16 (AVX-512) channels, in room for those that there are.
 bool fills_blocks(int64_t channels) { return channels >= 16 && channels % 8 == 0; }
 
+constexpr int64_t kSideByFourier = 7, kLeastChannelsByFourier = 16;
+
+// A convolution of padded maps, without steps, by NNPACK: forward, and the gradient of its input, which is the convolution of the other
+// gradient with the turned weight. The gradient of the weight is oneDNN's.
+class FourierConvolution : public torch::autograd::Function<FourierConvolution> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["bias"] = bias.defined();
+    return convolved(x, weight, bias);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, const torch::autograd::variable_list& gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &dy = gradients[0];
+    const bool biased = ctx->saved_data["bias"].toBool();
+    at::Tensor dx, dw, db;
+    if (ctx->needs_input_grad(0)) dx = convolved(dy, weight.flip({2, 3}).transpose(0, 1), {});
+    if (ctx->needs_input_grad(1) || (biased && ctx->needs_input_grad(2))) {
+      const std::vector<int64_t> ones = {1, 1}, padding(2, weight.size(2) / 2);
+      std::tie(std::ignore, dw, db) =
+          at::convolution_backward(dy.contiguous(at::MemoryFormat::ChannelsLast), x, weight, at::OptionalIntArrayRef(dy.size(1)), ones,
+                                   padding, ones, false, {0, 0}, 1, {false, true, biased});
+    }
+    return {dx, dw, biased ? db : at::Tensor()};
+  }
+
+ private:
+  static at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+    const std::vector<int64_t> padding(2, weight.size(2) / 2), steps = {1, 1};
+    return at::_nnpack_spatial_convolution(x.contiguous(), weight.contiguous(), bias, padding, steps)
+        .contiguous(at::MemoryFormat::ChannelsLast);
+  }
+};
+
+bool takes_fourier(const torch::nn::Conv2dImpl& conv, const at::Tensor& x) {
+  const auto& weight = conv.weight;
+  const auto* padding = std::get_if<torch::ExpandingArray<2>>(&conv.options.padding());
+  const auto all = [](const torch::ExpandingArray<2>& numbers, int64_t number) {
+    return numbers->at(0) == number && numbers->at(1) == number;
+  };
+  return x.is_cpu() && x.dim() == 4 && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat &&
+         !at::autocast::is_autocast_enabled(at::kCPU) && weight.size(2) == kSideByFourier && weight.size(3) == kSideByFourier &&
+         std::min(weight.size(0), weight.size(1)) >= kLeastChannelsByFourier && std::min(x.size(2), x.size(3)) >= 2 * kSideByFourier &&
+         x.size(0) > 0 && all(conv.options.stride(), 1) && all(conv.options.dilation(), 1) && conv.options.groups() == 1 &&
+         padding != nullptr && all(*padding, kSideByFourier / 2) &&
+         std::holds_alternative<torch::enumtype::kZeros>(conv.options.padding_mode()) && at::_nnpack_available();
+}
+
 }  // namespace
 
 torch::Tensor convolve(torch::nn::Conv2d& conv, const torch::Tensor& x) {
   const auto& weight = conv->weight;
   const int64_t step = conv->options.stride()->at(0);
+  if (takes_fourier(*conv, x)) return FourierConvolution::apply(x, weight, conv->bias);
   if (!x.is_cpu() || step == 1 || weight.size(2) != 1 || weight.size(3) != 1 || fills_blocks(weight.size(1))) return conv(x);
   return at::conv2d(x.slice(2, 0, std::nullopt, step).slice(3, 0, std::nullopt, step), weight, conv->bias);
 }

@@ -7,11 +7,13 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
 #include <string_view>
+#include <vector>
 
 #include "debias/core/config.h"
 #include "debias/encoders/convnets.h"
@@ -98,6 +100,7 @@ TEST(StridedConvolution, IsTheConvolution) {
 // What an evaluation computes with folded weights is what the layers give one after another.
 
 thread_local int folded_calls = 0;  // of oneDNN's fused convolution
+thread_local int fourier_calls = 0;
 thread_local int packed_calls = 0;  // of its linear layer
 thread_local int walks = 0;         // through a map for its activation or its bound
 
@@ -105,6 +108,7 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
   const std::string_view name = function.name();
   if (name.starts_with("mkldnn::_convolution_pointwise")) ++folded_calls;
   if (name.starts_with("mkldnn::_linear_pointwise")) ++packed_calls;
+  if (name == "aten::_nnpack_spatial_convolution") ++fourier_calls;
   if (name == "aten::relu_" || name == "aten::clamp_" || name == "aten::aminmax") ++walks;
   return nullptr;
 }
@@ -304,6 +308,80 @@ TEST(FoldedConvolution, CarriesABoundOfWhatItGives) {
   EXPECT_EQ(folded_convolution(*convolution, *norm, {x})->bound, std::numeric_limits<double>::infinity());
   EXPECT_LT(folded_convolution(*convolution, *norm, {x}, {.activation = Activation::kRelu})->bound, 8);  // measured
   EXPECT_EQ(folded_convolution6(*convolution, *norm, {x, 1})->bound, 6);
+}
+
+torch::nn::Conv2d wide_convolution(int64_t in, int64_t out, int64_t side = 7, int64_t stride = 1) {
+  torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(in, out, side).padding(side / 2).stride(stride));
+  const at::NoGradGuard no_grad;
+  convolution->weight.copy_(0.1 * waves({out, in, side, side}, 0.7));
+  convolution->bias.copy_(waves({out}, 0.3));
+  return convolution;
+}
+
+// The map, and the gradients of a weighted sum of it.
+std::array<at::Tensor, 4> with_gradients(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto gradients = torch::autograd::grad({(y * waves(y.sizes().vec(), 1.3).to(y.scalar_type())).sum()}, {x, weight, bias});
+  return {y.detach(), gradients[0], gradients[1], gradients[2]};
+}
+
+TEST(FourierConvolution, IsNearToTheSumInDoubleForwardAndBackward) {
+  if (!at::_nnpack_available()) GTEST_SKIP() << "no NNPACK here";
+  for (const std::vector<int64_t>& size : {std::vector<int64_t>{2, 16, 32, 28, 28}, {1, 24, 16, 14, 31}, {5, 32, 64, 17, 16}}) {
+    const int64_t in = size[1], out = size[2];
+    auto convolution = wide_convolution(in, out);
+    const at::Tensor x = waves({size[0], in, size[3], size[4]}, 0.9).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+    fourier_calls = 0;
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
+    const auto found = with_gradients(convolve(convolution, x), x, convolution->weight, convolution->bias);
+    at::removeCallback(handle);
+    EXPECT_GE(fourier_calls, 1);
+    EXPECT_TRUE(found[0].is_contiguous(at::MemoryFormat::ChannelsLast));
+    const auto direct = with_gradients(convolution(x), x, convolution->weight, convolution->bias);
+    const auto exact = [](const at::Tensor& tensor) { return tensor.detach().to(at::kDouble).requires_grad_(); };
+    const at::Tensor wide = exact(x), weight = exact(convolution->weight), bias = exact(convolution->bias);
+    const auto expected = with_gradients(at::conv2d(wide, weight, bias, 1, 3), wide, weight, bias);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const auto error = [&](const at::Tensor& tensor) {
+        return (tensor.to(at::kDouble) - expected[i]).abs().max().item<double>() / expected[i].abs().max().item<double>();
+      };
+      EXPECT_LE(error(found[i]), 4 * std::max(error(direct[i]), 1e-7)) << size << " " << i;
+    }
+  }
+}
+
+TEST(FourierConvolution, IsLinearAndMovesWithItsInput) {
+  auto convolution = wide_convolution(16, 16);
+  const at::NoGradGuard no_grad;
+  convolution->bias.zero_();
+  const at::Tensor a = waves({2, 16, 30, 30}, 0.9), b = waves({2, 16, 30, 30}, 0.4);
+  const at::Tensor of_both = convolve(convolution, 2 * a - 3 * b), sum = 2 * convolve(convolution, a) - 3 * convolve(convolution, b);
+  const double scale = sum.abs().max().item<double>();
+  EXPECT_LT((of_both - sum).abs().max().item<double>(), 2e-6 * scale);
+  const auto inside = [](const at::Tensor& y, int64_t down, int64_t right) {
+    return y.slice(2, 3 + down, 20 + down).slice(3, 3 + right, 20 + right);
+  };
+  const at::Tensor moved = convolve(convolution, a.roll({5, 2}, {2, 3})), still = convolve(convolution, a);
+  EXPECT_LT((inside(moved, 5, 2) - inside(still, 0, 0)).abs().max().item<double>(), 2e-6 * scale);
+}
+
+TEST(FourierConvolution, TakesManyWideFiltersOnMapsOfFloat32Alone) {
+  if (!at::_nnpack_available()) GTEST_SKIP() << "no NNPACK here";
+  const at::Tensor maps = waves({1, 16, 28, 28}, 0.9);
+  const auto calls = [](torch::nn::Conv2d convolution, const at::Tensor& x) {
+    fourier_calls = 0;
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
+    convolve(convolution, x);
+    at::removeCallback(handle);
+    return fourier_calls > 0;
+  };
+  EXPECT_TRUE(calls(wide_convolution(16, 16), maps));
+  EXPECT_FALSE(calls(wide_convolution(3, 16), maps.narrow(1, 0, 3)));
+  EXPECT_FALSE(calls(wide_convolution(16, 16, 3), maps));
+  EXPECT_FALSE(calls(wide_convolution(16, 16, 7, 2), maps));
+  EXPECT_FALSE(calls(wide_convolution(16, 16), maps.narrow(2, 0, 9)));
+  auto in_double = wide_convolution(16, 16);
+  in_double->to(at::kDouble);
+  EXPECT_FALSE(calls(in_double, maps.to(at::kDouble)));
 }
 
 }  // namespace convolutions_test
