@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "debias/kernels/winograd.h"
+
 namespace debias {
 
 // What oneDNN's call takes of a layer.
@@ -192,13 +194,13 @@ std::optional<BoundedMap> folded_convolution6(const torch::nn::Conv2dImpl& convo
 BoundedMap normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x, const AfterNorm& after,
                                   double residual_bound) {
   if (auto y = folded_convolution(*convolution, *norm, x, after, residual_bound)) return *std::move(y);
-  return {normalised(*norm, convolution(x.values), after)};
+  return {normalised(*norm, convolve(convolution, x.values), after)};
 }
 
 BoundedBranches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const BoundedMap& x,
                                                 const AfterNorm& after, double residual_bound) {
   if (const auto y = folded_convolution(*convolution, *norm, x, after, residual_bound)) return {{y->values, y->values}, y->bound};
-  return {normalised_branches(*norm, convolution(x.values), after)};
+  return {normalised_branches(*norm, convolve(convolution, x.values), after)};
 }
 
 std::optional<at::Tensor> packed_linear(const torch::nn::LinearImpl& linear, const at::Tensor& x, AfterLinear after) {
@@ -213,53 +215,83 @@ namespace {
 // oneDNN lays the kept pixels out in blocks of 8 (AVX2) or 16 (AVX-512) channels, in room for those that there are.
 bool fills_blocks(int64_t channels) { return channels >= 16 && channels % 8 == 0; }
 
-constexpr int64_t kSideByFourier = 7, kLeastChannelsByFourier = 16;
+constexpr int64_t kTileSide = 3, kFourierSide = 7, kLeastFourierChannels = 16;
 
-// A convolution of padded maps, without steps, by NNPACK: forward, and the gradient of its input, which is the convolution of the other
-// gradient with the turned weight. The gradient of the weight is oneDNN's.
-class FourierConvolution : public torch::autograd::Function<FourierConvolution> {
+// Fewer multiplications than the direct sum: 3x3 filters in Winograd's tiles, 7x7 ones in frequency space by NNPACK.
+enum class ShortWay { kTiles, kFourier };
+
+kernels::ConvolutionShape shape_of(const at::Tensor& x, int64_t out) { return {x.size(0), x.size(2), x.size(3), x.size(1), out}; }
+
+at::Tensor laid_last(const at::Tensor& x) { return x.contiguous(at::MemoryFormat::ChannelsLast); }
+
+// Of padded maps, without steps. The gradient of the input is the convolution of the other gradient with the turned weight.
+class ShortConvolution : public torch::autograd::Function<ShortConvolution> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["bias"] = bias.defined();
-    return convolved(x, weight, bias);
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, ShortWay way) {
+    context->save_for_backward({x, weight});
+    context->saved_data["way"] = static_cast<int64_t>(way);
+    return convolved(way, x, weight);
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, const torch::autograd::variable_list& gradients) {
-    const auto saved = ctx->get_saved_variables();
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &dy = gradients[0];
-    const bool biased = ctx->saved_data["bias"].toBool();
-    at::Tensor dx, dw, db;
-    if (ctx->needs_input_grad(0)) dx = convolved(dy, weight.flip({2, 3}).transpose(0, 1), {});
-    if (ctx->needs_input_grad(1) || (biased && ctx->needs_input_grad(2))) {
-      const std::vector<int64_t> ones = {1, 1}, padding(2, weight.size(2) / 2);
-      std::tie(std::ignore, dw, db) =
-          at::convolution_backward(dy.contiguous(at::MemoryFormat::ChannelsLast), x, weight, at::OptionalIntArrayRef(dy.size(1)), ones,
-                                   padding, ones, false, {0, 0}, 1, {false, true, biased});
-    }
-    return {dx, dw, biased ? db : at::Tensor()};
+    const auto way = static_cast<ShortWay>(context->saved_data["way"].toInt());
+    at::Tensor dx, dw;
+    if (context->needs_input_grad(0)) dx = convolved(way, dy, weight.flip({2, 3}).transpose(0, 1));
+    if (context->needs_input_grad(1))
+      dw = way == ShortWay::kTiles ? weight_gradient_by_tiles(x, dy) : direct_weight_gradient(x, weight, dy);
+    return {dx, dw, at::Tensor()};
   }
 
  private:
-  static at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-    const std::vector<int64_t> padding(2, weight.size(2) / 2), steps = {1, 1};
-    return at::_nnpack_spatial_convolution(x.contiguous(), weight.contiguous(), bias, padding, steps)
-        .contiguous(at::MemoryFormat::ChannelsLast);
+  static at::Tensor convolved(ShortWay way, const at::Tensor& x, const at::Tensor& weight) {
+    if (way == ShortWay::kFourier) {
+      const std::vector<int64_t> padding(2, kFourierSide / 2), steps = {1, 1};
+      return laid_last(at::_nnpack_spatial_convolution(x.contiguous(), weight.contiguous(), std::nullopt, padding, steps));
+    }
+    const at::Tensor maps = laid_last(x), filters = weight.permute({2, 3, 1, 0}).contiguous();
+    at::Tensor y = at::empty({x.size(0), weight.size(0), x.size(2), x.size(3)}, x.options(), at::MemoryFormat::ChannelsLast);
+    kernels::winograd_convolution(shape_of(x, weight.size(0)), maps.const_data_ptr<float>(), filters.const_data_ptr<float>(),
+                                  y.mutable_data_ptr<float>());
+    return y;
+  }
+
+  static at::Tensor weight_gradient_by_tiles(const at::Tensor& x, const at::Tensor& dy) {
+    const at::Tensor maps = laid_last(x), gradient = laid_last(dy);
+    at::Tensor dw = at::empty({kTileSide, kTileSide, x.size(1), dy.size(1)}, x.options());
+    kernels::winograd_weight_gradient(shape_of(x, dy.size(1)), maps.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
+                                      dw.mutable_data_ptr<float>());
+    return laid_last(dw.permute({3, 2, 0, 1}));
+  }
+
+  static at::Tensor direct_weight_gradient(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& dy) {
+    const std::vector<int64_t> ones = {1, 1}, padding(2, weight.size(2) / 2);
+    return std::get<1>(
+        at::convolution_backward(laid_last(dy), x, weight, std::nullopt, ones, padding, ones, false, {0, 0}, 1, {false, true, false}));
   }
 };
 
-bool takes_fourier(const torch::nn::Conv2dImpl& conv, const at::Tensor& x) {
-  const auto& weight = conv.weight;
-  const auto* padding = std::get_if<torch::ExpandingArray<2>>(&conv.options.padding());
-  const auto all = [](const torch::ExpandingArray<2>& numbers, int64_t number) {
-    return numbers->at(0) == number && numbers->at(1) == number;
-  };
-  return x.is_cpu() && x.dim() == 4 && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && weight.size(2) == kSideByFourier && weight.size(3) == kSideByFourier &&
-         std::min(weight.size(0), weight.size(1)) >= kLeastChannelsByFourier && std::min(x.size(2), x.size(3)) >= 2 * kSideByFourier &&
-         x.size(0) > 0 && all(conv.options.stride(), 1) && all(conv.options.dilation(), 1) && conv.options.groups() == 1 &&
-         padding != nullptr && all(*padding, kSideByFourier / 2) &&
-         std::holds_alternative<torch::enumtype::kZeros>(conv.options.padding_mode()) && at::_nnpack_available();
+std::optional<ShortWay> short_way(const torch::nn::Conv2dImpl& convolution, const at::Tensor& x) {
+  const auto& options = convolution.options;
+  const at::Tensor& weight = convolution.weight;
+  const auto* padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  const auto all = [](const torch::ExpandingArray<2>& pair, int64_t number) { return pair->at(0) == number && pair->at(1) == number; };
+  if (!x.is_cpu() || x.dim() != 4 || x.numel() == 0 || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+      at::autocast::is_autocast_enabled(at::kCPU) || weight.size(2) != weight.size(3) || x.size(1) != weight.size(1) ||
+      padding == nullptr || !all(*padding, weight.size(2) / 2) || !all(options.stride(), 1) || !all(options.dilation(), 1) ||
+      options.groups() != 1 || !std::holds_alternative<torch::enumtype::kZeros>(options.padding_mode())) {
+    return std::nullopt;
+  }
+  if (weight.size(2) == kTileSide && kernels::winograd_pays(shape_of(x, weight.size(0)))) {
+    return ShortWay::kTiles;
+  }
+  if (weight.size(2) == kFourierSide && std::min(weight.size(0), weight.size(1)) >= kLeastFourierChannels &&
+      std::min(x.size(2), x.size(3)) >= 2 * kFourierSide && at::_nnpack_available()) {
+    return ShortWay::kFourier;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -267,7 +299,10 @@ bool takes_fourier(const torch::nn::Conv2dImpl& conv, const at::Tensor& x) {
 torch::Tensor convolve(torch::nn::Conv2d& conv, const torch::Tensor& x) {
   const auto& weight = conv->weight;
   const int64_t step = conv->options.stride()->at(0);
-  if (takes_fourier(*conv, x)) return FourierConvolution::apply(x, weight, conv->bias);
+  if (const auto way = short_way(*conv, x)) {
+    at::Tensor y = ShortConvolution::apply(x, weight, *way);
+    return conv->bias.defined() ? y.add_(conv->bias.view({-1, 1, 1})) : y;
+  }
   if (!x.is_cpu() || step == 1 || weight.size(2) != 1 || weight.size(3) != 1 || fills_blocks(weight.size(1))) return conv(x);
   return at::conv2d(x.slice(2, 0, std::nullopt, step).slice(3, 0, std::nullopt, step), weight, conv->bias);
 }
