@@ -8,6 +8,7 @@
 #include <ATen/ops/_nnpack_spatial_convolution.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ namespace debias {
 // What oneDNN's call takes of a layer.
 struct FoldedLayer {
   at::Tensor weight, bias;  // of one type
+  at::Tensor tiled;         // the weight [3, 3, in, out] in float32, where it may be multiplied in tiles
   c10::IValue padding, stride, dilation, groups;
   double gain, offset;  // the largest |y| is at most gain |x| + offset
 
@@ -47,6 +49,7 @@ thread_local KeptWeights::Table* kept = nullptr;
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
 constexpr double kLargestSum = 1e38;      // below the largest float32 and bfloat16
+constexpr double kLargestTiled = 1e34;    // Winograd's terms are at most 1,200 times the bound of the sum
 constexpr double kRoundingFactor = 1.02;  // of a sum in bfloat16 over its bound
 
 struct Operators {
@@ -61,6 +64,36 @@ const Operators& operators() {
                                   c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""}),
                                   c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""})};
   return found;
+}
+
+constexpr int64_t kTileSide = 3, kFourierSide = 7, kLeastFourierChannels = 16;
+
+// Fewer multiplications than the direct sum: 3x3 filters in Winograd's tiles, 7x7 ones in frequency space by NNPACK.
+enum class ShortWay { kTiles, kFourier };
+
+kernels::ConvolutionShape shape_of(const at::Tensor& x, int64_t out) { return {x.size(0), x.size(2), x.size(3), x.size(1), out}; }
+
+at::Tensor laid_last(const at::Tensor& x) { return x.contiguous(at::MemoryFormat::ChannelsLast); }
+
+std::optional<ShortWay> short_way(const torch::nn::Conv2dImpl& convolution, const at::Tensor& x) {
+  const auto& options = convolution.options;
+  const at::Tensor& weight = convolution.weight;
+  const auto* padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  const auto all = [](const torch::ExpandingArray<2>& pair, int64_t number) { return pair->at(0) == number && pair->at(1) == number; };
+  if (!x.is_cpu() || x.dim() != 4 || x.numel() == 0 || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+      at::autocast::is_autocast_enabled(at::kCPU) || weight.size(2) != weight.size(3) || x.size(1) != weight.size(1) ||
+      padding == nullptr || !all(*padding, weight.size(2) / 2) || !all(options.stride(), 1) || !all(options.dilation(), 1) ||
+      options.groups() != 1 || !std::holds_alternative<torch::enumtype::kZeros>(options.padding_mode())) {
+    return std::nullopt;
+  }
+  if (weight.size(2) == kTileSide && kernels::winograd_pays(shape_of(x, weight.size(0)))) {
+    return ShortWay::kTiles;
+  }
+  if (weight.size(2) == kFourierSide && std::min(weight.size(0), weight.size(1)) >= kLeastFourierChannels &&
+      std::min(x.size(2), x.size(3)) >= 2 * kFourierSide && at::_nnpack_available()) {
+    return ShortWay::kFourier;
+  }
+  return std::nullopt;
 }
 
 at::ScalarType type_of(const at::Tensor& x) {
@@ -92,6 +125,7 @@ FoldedLayer folded(const torch::nn::Conv2dImpl& convolution, const torch::nn::Ba
   const at::Tensor scale = norm.weight / (norm.running_var + norm.options.eps()).sqrt_();
   FoldedLayer layer = {(convolution.weight * scale.view({-1, 1, 1, 1})).to(type),
                        (norm.bias - scale * norm.running_mean).to(type),
+                       at::Tensor(),
                        numbers(std::get<torch::ExpandingArray<2>>(options.padding())),
                        numbers(options.stride()),
                        numbers(options.dilation()),
@@ -100,6 +134,9 @@ FoldedLayer folded(const torch::nn::Conv2dImpl& convolution, const torch::nn::Ba
                        0};
   layer.gain = kRoundingFactor * layer.weight.flatten(1).abs().sum(1, /*keepdim=*/false, at::kDouble).max().item<double>();
   layer.offset = kRoundingFactor * layer.bias.abs().max().item<double>();
+  if (type == at::kFloat && layer.weight.size(2) == kTileSide && layer.weight.size(3) == kTileSide && options.groups() == 1) {
+    layer.tiled = layer.weight.permute({2, 3, 1, 0}).contiguous();
+  }
   return layer;
 }
 
@@ -129,6 +166,16 @@ at::Tensor convolved_with(const at::Tensor& residual, const FoldedLayer& layer, 
   return called(*operators().with_sum,
                 {x.to(type), residual.to(type), layer.weight, layer.bias, layer.padding, layer.stride, layer.dilation, layer.groups, "add",
                  c10::IValue(), rectified ? c10::IValue("relu") : c10::IValue(), Scalars(), c10::IValue()});
+}
+
+at::Tensor convolved_in_tiles(const FoldedLayer& layer, const at::Tensor& x, const at::Tensor& residual) {
+  const int64_t out = layer.bias.size(0);
+  const at::Tensor maps = laid_last(x), added = residual.defined() ? laid_last(residual) : residual;
+  at::Tensor y = at::empty({x.size(0), out, x.size(2), x.size(3)}, x.options(), at::MemoryFormat::ChannelsLast);
+  kernels::winograd_convolution(shape_of(x, out), maps.const_data_ptr<float>(), layer.tiled.const_data_ptr<float>(),
+                                y.mutable_data_ptr<float>(),
+                                {layer.bias.const_data_ptr<float>(), added.defined() ? added.const_data_ptr<float>() : nullptr, true});
+  return y;
 }
 
 PackedLinear linear_for(const torch::nn::LinearImpl& linear, const at::Tensor& x) {
@@ -174,6 +221,9 @@ std::optional<BoundedMap> folded_convolution(const torch::nn::Conv2dImpl& convol
   const std::optional<double> bound =
       rectifies ? finite_bound(layer, x, after.residual, residual_bound) : std::optional(layer.bound(x.bound) + residual_bound);
   const bool fused = rectifies && bound.has_value();
+  if (fused && layer.tiled.defined() && *bound < kLargestTiled && short_way(convolution, x.values) == ShortWay::kTiles) {
+    return BoundedMap{convolved_in_tiles(layer, x.values, after.residual), *bound};
+  }
   at::Tensor y = sums ? convolved_with(after.residual, layer, x.values, fused) : convolved(layer, x.values, fused ? "relu" : "none");
   if (rectifies && !fused) y.relu_();  // by ATen, which keeps NaN
   return BoundedMap{y, bound.value_or(std::numeric_limits<double>::infinity())};
@@ -215,19 +265,11 @@ namespace {
 // oneDNN lays the kept pixels out in blocks of 8 (AVX2) or 16 (AVX-512) channels, in room for those that there are.
 bool fills_blocks(int64_t channels) { return channels >= 16 && channels % 8 == 0; }
 
-constexpr int64_t kTileSide = 3, kFourierSide = 7, kLeastFourierChannels = 16;
-
-// Fewer multiplications than the direct sum: 3x3 filters in Winograd's tiles, 7x7 ones in frequency space by NNPACK.
-enum class ShortWay { kTiles, kFourier };
-
-kernels::ConvolutionShape shape_of(const at::Tensor& x, int64_t out) { return {x.size(0), x.size(2), x.size(3), x.size(1), out}; }
-
-at::Tensor laid_last(const at::Tensor& x) { return x.contiguous(at::MemoryFormat::ChannelsLast); }
-
 // Of padded maps, without steps. The gradient of the input is the convolution of the other gradient with the turned weight.
 class ShortConvolution : public torch::autograd::Function<ShortConvolution> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, ShortWay way) {
+    RECORD_FUNCTION("debias::convolution", c10::ArrayRef<const c10::IValue>());
     context->save_for_backward({x, weight});
     context->saved_data["way"] = static_cast<int64_t>(way);
     return convolved(way, x, weight);
@@ -235,6 +277,7 @@ class ShortConvolution : public torch::autograd::Function<ShortConvolution> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
+    RECORD_FUNCTION("debias::convolution_backward", c10::ArrayRef<const c10::IValue>());
     const auto saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &dy = gradients[0];
     const auto way = static_cast<ShortWay>(context->saved_data["way"].toInt());
@@ -272,27 +315,6 @@ class ShortConvolution : public torch::autograd::Function<ShortConvolution> {
         at::convolution_backward(laid_last(dy), x, weight, std::nullopt, ones, padding, ones, false, {0, 0}, 1, {false, true, false}));
   }
 };
-
-std::optional<ShortWay> short_way(const torch::nn::Conv2dImpl& convolution, const at::Tensor& x) {
-  const auto& options = convolution.options;
-  const at::Tensor& weight = convolution.weight;
-  const auto* padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
-  const auto all = [](const torch::ExpandingArray<2>& pair, int64_t number) { return pair->at(0) == number && pair->at(1) == number; };
-  if (!x.is_cpu() || x.dim() != 4 || x.numel() == 0 || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
-      at::autocast::is_autocast_enabled(at::kCPU) || weight.size(2) != weight.size(3) || x.size(1) != weight.size(1) ||
-      padding == nullptr || !all(*padding, weight.size(2) / 2) || !all(options.stride(), 1) || !all(options.dilation(), 1) ||
-      options.groups() != 1 || !std::holds_alternative<torch::enumtype::kZeros>(options.padding_mode())) {
-    return std::nullopt;
-  }
-  if (weight.size(2) == kTileSide && kernels::winograd_pays(shape_of(x, weight.size(0)))) {
-    return ShortWay::kTiles;
-  }
-  if (weight.size(2) == kFourierSide && std::min(weight.size(0), weight.size(1)) >= kLeastFourierChannels &&
-      std::min(x.size(2), x.size(3)) >= 2 * kFourierSide && at::_nnpack_available()) {
-    return ShortWay::kFourier;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

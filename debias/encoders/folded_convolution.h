@@ -1,5 +1,5 @@
-// A convolution with the batch normalisation, the residual sum and the activation that follow it, in an evaluation: one call of oneDNN
-// with the normalisation folded into the weights,
+// A convolution with the batch normalisation, the residual sum and the activation that follow it, in an evaluation: one call of oneDNN, or in
+// tiles as convolve() has them, with the normalisation folded into the weights,
 //
 //   act(conv(x; s w) + (bias - s running_mean) + residual), s = weight / sqrt(running_var + eps)
 //

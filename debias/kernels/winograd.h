@@ -19,8 +19,14 @@ struct ConvolutionShape {
 // Whether it is faster than the direct sum: whole vectors of channels, and enough tiles, mostly filled, for the filters.
 bool winograd_pays(const ConvolutionShape& shape);
 
+// Of the result: y + bias + residual, and of that what is above 0, if `relu`; NaN stays NaN. Null is none.
+struct AfterConvolution {
+  const float *bias = nullptr, *residual = nullptr;  // [out]; [images, height, width, out]
+  bool relu = false;
+};
+
 // x: [images, height, width, in]; weight: [3, 3, in, out]; y: [images, height, width, out].
-void winograd_convolution(const ConvolutionShape& shape, const float* x, const float* weight, float* y);
+void winograd_convolution(const ConvolutionShape& shape, const float* x, const float* weight, float* y, const AfterConvolution& after = {});
 
 // dw: [3, 3, in, out], the sum over all positions of x and dy [images, height, width, out].
 void winograd_weight_gradient(const ConvolutionShape& shape, const float* x, const float* dy, float* dw);

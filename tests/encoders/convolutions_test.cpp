@@ -136,7 +136,8 @@ void settle(torch::nn::Module& network) {
 struct Case {
   const char* section;
   int64_t side;
-  int folded;  // convolutions that have a batch normalisation behind them
+  int folded;     // convolutions that have a batch normalisation behind them
+  int tiled = 0;  // of them in float32, not oneDNN's
 };
 
 class Folded : public testing::TestWithParam<Case> {
@@ -167,7 +168,7 @@ class Folded : public testing::TestWithParam<Case> {
 
 TEST_P(Folded, GivesTheFeaturesOfTheLayers) {
   const at::Tensor expected = encoder_->forward(images()).detach(), found = evaluated(false);
-  EXPECT_EQ(folded_calls, GetParam().folded);
+  EXPECT_EQ(folded_calls, GetParam().folded - GetParam().tiled);
   EXPECT_LT((found - expected).abs().max().item<double>(), 2e-5 * expected.abs().max().item<double>());
 }
 
@@ -181,7 +182,7 @@ TEST_P(Folded, PacksTheWeightsOnceWhereTheyAreKept) {
   const KeptWeights kept;
   for (int i = 0; i < 2; ++i) {
     EXPECT_LT((evaluated(false) - alone).abs().max().item<double>(), 1e-5 * alone.abs().max().item<double>());
-    EXPECT_EQ(folded_calls, GetParam().folded);
+    EXPECT_EQ(folded_calls, GetParam().folded - GetParam().tiled);
     EXPECT_GT(at::cosine_similarity(evaluated(true), alone_half, 1).min().item<double>(), 0.999);
     EXPECT_LT((evaluated(false, fewer)[0] - alone[0]).abs().max().item<double>(), 1e-5 * alone.abs().max().item<double>());
   }
@@ -227,7 +228,7 @@ TEST_P(Folded, LeavesTrainingAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Encoders, Folded,
-                         testing::Values(Case{"{name: resnet18, width: 16}", 33, 20},
+                         testing::Values(Case{"{name: resnet18, width: 16}", 33, 20, 4},
                                          Case{"{name: resnet50, width: 8, stem: imagenet}", 64, 53}, Case{"mobilenet_v2", 64, 52},
                                          Case{"efficientnet_lite0", 65, 49}, Case{"bagnet18", 40, 21}, Case{"alexnet_half", 71, 5}));
 

@@ -205,16 +205,22 @@ void GradientProducts(const Tiles& tiles, const TileBlock& block, const float* m
   products_of<GradientTransform>(tiles, block, map, products);
 }
 
-void MapOfProducts(const Tiles& tiles, const TileBlock& block, const float* products, float* map) {
+void MapOfProducts(const Tiles& tiles, const TileBlock& block, const float* products, const AfterConvolution& after, float* map) {
   const int64_t K = tiles.channels, stride = matrix_stride(block.room, K);
   each_tile(tiles, block, [&](int64_t image, int64_t row, int64_t column, int64_t t) {
     const float* from = products + t * row_stride(K);
-    float* to = map + tiles.at(image, row, column);
+    const int64_t first = tiles.at(image, row, column), line = tiles.width * tiles.pixel;
     const int64_t rows = std::min(kOutputs, tiles.height - row), columns = std::min(kOutputs, tiles.width - column);
     for (int64_t k = 0; k < K; k += lanes()) {
+      const V bias = after.bias != nullptr ? load(after.bias + k) : hn::Zero(D());
       transform<OutputTransform>([&](int64_t i, int64_t j) { return load(from + (i * kPoints + j) * stride + k); },
                                  [&](int64_t i, int64_t j, V v) {
-                                   if (i < rows && j < columns) hn::StoreU(v, D(), to + (i * tiles.width + j) * tiles.pixel + k);
+                                   if (i >= rows || j >= columns) return;
+                                   const int64_t at = first + i * line + j * tiles.pixel + k;
+                                   v = hn::Add(v, bias);
+                                   if (after.residual != nullptr) v = hn::Add(v, load(after.residual + at));
+                                   if (after.relu) v = hn::IfThenZeroElse(hn::Lt(v, hn::Zero(D())), v);
+                                   hn::StoreU(v, D(), map + at);
                                  });
     }
   });
@@ -334,7 +340,7 @@ bool winograd_pays(const ConvolutionShape& shape) {
   return direct > 1.1 * (filters * tiles + transforms + of_filters);
 }
 
-void winograd_convolution(const ConvolutionShape& shape, const float* x, const float* weight, float* y) {
+void winograd_convolution(const ConvolutionShape& shape, const float* x, const float* weight, float* y, const AfterConvolution& after) {
   using namespace cpu;
   const int64_t C = shape.in, K = shape.out;
   const Blocks blocks(shape, 0, inputs(shape).count(), omp_get_max_threads());
@@ -361,7 +367,7 @@ void winograd_convolution(const ConvolutionShape& shape, const float* x, const f
                                  .adds = false};
         HWY_DYNAMIC_DISPATCH(MatrixProduct)(product);
       }
-      HWY_DYNAMIC_DISPATCH(MapOfProducts)(outputs(shape), blocks[b], of_y.get(), y);
+      HWY_DYNAMIC_DISPATCH(MapOfProducts)(outputs(shape), blocks[b], of_y.get(), after, y);
     }
   }
 }
