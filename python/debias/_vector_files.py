@@ -5,7 +5,7 @@ import pathlib
 import zipfile
 from typing import Any, Collection, Dict, List, Optional, Tuple
 
-from . import _safetensors
+from . import _rows, _safetensors
 from ._inputs import require_name
 
 SUFFIXES = (".npy", ".safetensors", ".parquet")
@@ -66,6 +66,8 @@ def _parquet(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> T
         if getattr(frame[name].dtype, "kind", "O") not in "iuf":
             raise ValueError(f"{file}: expected vectors in columns of numbers or in one of lists, found {frame[name].dtype} in column '{name}'; name "
                              "the columns of the vectors: FeatureTable.from_frame(pandas.read_parquet(...), [...])")
+    _rows.feature_columns(f"{file}: vectors", numbers, [frame[name].dtype.kind for name in numbers],
+                          "name the columns of the vectors: FeatureTable.from_frame(pandas.read_parquet(...), [...])")
     return numpy.ascontiguousarray(frame[numbers]), {name: frame[name] for name in own}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional, Sequence, Union
 
 import torch
 
-from . import _engine, _inputs
+from . import _engine, _inputs, _rows
 from ._engine import neighbours as _neighbours
 from .plain import group_metrics as _plain_groups, knn as _plain_knn
 
@@ -83,7 +83,9 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
         groups: [N] integers of what belongs together, such as patients (-1: a sample alone); the bootstrap then draws these, and the
             intervals of a single one are left out.
     """
-    like = torch.empty(0, device="cpu")
+    like, order = torch.empty(0, device="cpu"), _rows.RowOrder("group_metrics")
+    predictions, labels, bias, groups = (order.placed(what, given) for what, given in (
+        ("predictions", predictions), ("labels", labels), ("bias", bias), ("groups", groups)))
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like, numbered=True)
     predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like, numbered=True) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
