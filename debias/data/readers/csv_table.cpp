@@ -184,7 +184,7 @@ void read_decimal_commas(ColumnFields& fields) {
   int64_t commas = 0, value = 0;
   std::string first;
   for (const std::string& field : fields.values) {
-    if (field.empty() || is_missing_word(field) || parse_integer(field, &value)) continue;
+    if (field.empty() || is_missing_value(field) || parse_integer(field, &value)) continue;
     if (!has_decimal_comma(field)) return;
     if (commas++ == 0) first = field;
   }
