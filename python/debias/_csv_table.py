@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Any, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
+from ._inputs import refuse_stand_in
+
 _MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "null", "NULL", "None", "NaT", "1.#IND",
                       "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N", "#NV", "#GETTING_DATA"))
 _NOTHING, _IN_BRACKETS = frozenset(("nan", "null", "n/a", "n.a.")), frozenset(("na", "blank", "empty", "missing"))
@@ -217,6 +219,7 @@ class CsvTable:
 
     def __init__(self, path: Any) -> None:
         self.path, self.notes = path, []  # type: Any, List[str]
+        refuse_stand_in(path, "a CSV")
         text = _decoded(path, pathlib.Path(path).read_bytes())
         if "\r" in text.rstrip("\r") and "\n" not in text:
             _refuse(path, "its lines end with CR alone; save the file with the line ends LF or CRLF")

@@ -13,6 +13,27 @@ _SHOWN = 60
 _LOW_BITS = (1 << 62) - 1  # the largest value of a label or id, from which sums over groups may still count on
 
 
+_DOWNLOAD = "a download failed or asks for a login: download the file itself"
+
+
+def refuse_stand_in(path, what, of_torch=False):
+    """Raises ValueError where a file holds something else by its first bytes, as debias/core/stand_in.h has it."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(256)
+    except OSError:
+        return
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").lower()
+    found = ("a zip archive or an Excel workbook", "unpack it, or save the table as CSV") if start.startswith(b"PK\x03\x04") and not of_torch else \
+        ("a file compressed by gzip", "unpack it: gunzip FILE") if start.startswith(b"\x1f\x8b") else \
+        ("a PDF document", "give the file itself") if start.startswith(b"%PDF") else \
+        ("a pointer of Git LFS", "git lfs pull fetches the file") if text.startswith((b"version https://git-lfs", b"version https://hawser")) else \
+        ("an HTML page", _DOWNLOAD) if text.startswith((b"<!doctype html", b"<html", b"<head")) else \
+        ("an XML document", _DOWNLOAD) if text.startswith(b"<?xml") else ("a JSON text", _DOWNLOAD) if text.startswith(b'{"') else None
+    if found:
+        raise ValueError(f"{path}: is {found[0]}, not {what}; {found[1]}")
+
+
 def require_name(message, name, names):
     """Raises KeyError with this message, the name and the nearest known name if `names` lacks it."""
     if name not in names:

@@ -6,7 +6,7 @@ import zipfile
 from typing import Any, Collection, Dict, List, Optional, Tuple
 
 from . import _rows, _safetensors
-from ._inputs import require_name
+from ._inputs import refuse_stand_in, require_name
 
 SUFFIXES = (".npy", ".safetensors", ".parquet")
 
@@ -76,6 +76,8 @@ def read(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> Tuple
 
     key: the tensor or the column of lists, if the file has several. rows: names of columns that are not vectors.
     """
+    if file.suffix in SUFFIXES:
+        refuse_stand_in(file, f"a file {file.suffix}", of_torch=file.suffix == ".npy")  # an archive of arrays has a message of its own
     if file.suffix == ".npy":
         return _npy(file, key), {}
     if file.suffix == ".safetensors":

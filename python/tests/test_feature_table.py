@@ -498,3 +498,24 @@ def test_tensors_of_every_type_are_read(dtype):
     vectors = torch.eye(4).to(dtype)
     assert debias.FeatureTable(vectors, torch.tensor([0, 1, 1, 0]).to(dtype)).label_numbers().tolist() == [0, 1, 1, 0]
     assert debias.FeatureTable(torch.eye(4).to_sparse(), [0, 1, 1, 0]).vectors.tolist() == torch.eye(4).tolist()
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n", "is a pointer of Git LFS, not .*; git lfs pull fetches the file"),
+    (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html>", "is an HTML page, not .*: download the file itself"), (b"PK\x03\x04 xlsx", "is a zip archive or an Excel workbook"),
+    (b'{"error": 404}', "is a JSON text"), (b"\x1f\x8b\x08", "is a file compressed by gzip")])
+def test_files_in_the_place_of_others_are_named(tmp_path, content, words):
+    numpy.save(tmp_path / "z.npy", VECTORS)
+    (tmp_path / "z.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=f"z.csv: {words}"):
+        debias.FeatureTable.load(tmp_path / "z.npy")
+    (tmp_path / "z.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=f"z.safetensors: {words}"):
+        debias.FeatureTable.load(tmp_path / "z.safetensors")
+
+
+def test_a_gallery_far_from_zero_is_said_to_be():
+    rows = torch.randn(40, 8, generator=torch.Generator().manual_seed(1))
+    labels = (rows[:, 0] > 0).long()
+    assert said_by(lambda: debias.metrics.knn(rows + 20, labels, rows, k=5))[1] == []
+    assert ["the gallery lies 2.8e+04 from 0" in one for one in said_by(lambda: debias.metrics.knn(rows + 1e4, labels, rows, k=5))[1]] == [True]
