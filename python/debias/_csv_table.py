@@ -22,7 +22,8 @@ _CODES = (99, 255, 999, 9999, 65535, 99999)
 _PLACEHOLDERS = frozenset((
     "unknown", "unk", "missing", "none", "other", "others", "na", "n.a", "nil", "undefined", "unspecified", "not available", "not known",
     "not applicable", "not specified", "not recorded", "not given", "no data", "nodata", "no value", "tbd", "tba", "todo", "blank", "empty", "unlabeled",
-    "unlabelled", "unassigned", "undetermined", "indeterminate", "unbekannt", "keine angabe", "inconnu", "desconocido", "sconosciuto", "misc", "nan", "null"))
+    "unlabelled", "unassigned", "undetermined", "indeterminate", "unbekannt", "keine angabe", "inconnu", "desconocido", "sconosciuto", "misc", "nan", "null",
+    "-1", "-9", "-99", "-999"))
 _NO_WIDTH = "\u200b\u2060\ufeff"
 _BLANK = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
@@ -169,7 +170,7 @@ def note_on_codes(title: str, values: Sequence[Any], what: str) -> Optional[str]
     """A sentence on integers and words that others write for an unknown class."""
     known = [value for value in values if value is not None]
     distinct, more = set(known), 0
-    if not known or any(isinstance(value, (bool, float)) for value in distinct):
+    if not known or distinct == {"-1", "1"} or any(isinstance(value, (bool, float)) for value in distinct):
         return None
     if all(isinstance(value, int) for value in distinct):
         least, second, largest = min(distinct), max(distinct - {max(distinct)}, default=0), max(distinct)

@@ -34,6 +34,9 @@ constexpr std::array<std::string_view, 38> kPlaceholders = {
     "undetermined",  "indeterminate", "unbekannt", "keine angabe", "inconnu",       "desconocido", "sconosciuto",
     "misc",          "nan",           "null"};
 
+// Numbers for it, among names.
+constexpr std::array<std::string_view, 4> kNumbers = {"-1", "-9", "-99", "-999"};
+
 std::string counted_fields(int64_t fields) { return fields == 1 ? "1 field" : fmt::format("{} fields", fields); }
 
 // "1 field, 'nan', is" or "2 fields such as 'nan' are".
@@ -348,7 +351,7 @@ std::string note_on_codes(const std::string& title, const CategoricalValues& val
   }
   const auto is_placeholder = [](const std::string& name) {
     const std::string word = without_case(name);
-    return is_among(inside_brackets(word), kPlaceholders);
+    return is_among(inside_brackets(word), kPlaceholders) || is_among(name, kNumbers);
   };
   const auto first = std::ranges::find_if(values.names, is_placeholder);
   return first == values.names.end() || values.names.size() < 2
