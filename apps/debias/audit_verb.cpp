@@ -147,8 +147,9 @@ int run_audit_verb(AuditArguments arguments) {
   if (arguments.fail_if) metrics_of(*arguments.fail_if, audit_metrics({}));  // an unknown name is rejected before anything is read
   FolderAudit done = audit_input(arguments, *terminal_progress());
   std::ranges::move(notes, std::back_inserter(done.result.notes));
-  const std::vector<std::string> commands = arguments.embeddings.empty() ? commands_after(arguments.folder, done.result, arguments.bias_out)
-                                                                         : commands_after(arguments.table(), done.result);
+  const std::vector<std::string> commands = arguments.embeddings.empty()
+                                                ? commands_after(arguments.folder, done.result, arguments.bias_out, arguments.seed)
+                                                : commands_after(arguments.table(), done.result);
   if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept, *terminal_progress()));
   if (!arguments.out.empty())
     write_file_atomically(arguments.out, audit_page(done, arguments.folder.folder + arguments.embeddings, commands));

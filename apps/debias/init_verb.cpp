@@ -87,17 +87,34 @@ nlohmann::ordered_json plan_json(const FittedProposal& fit) {
           {"next", next_commands(proposal)}};
 }
 
+// The words of a command about the same folder: how it is read.
+std::string folder_words(const InitArguments& arguments, const std::string& labels, bool with_columns) {
+  std::string words = shell_word(arguments.folder) + (labels.empty() ? "" : " --labels " + shell_word(labels));
+  for (const std::string& word : arguments.words) {
+    if (!word.starts_with("labels.file=") && (with_columns || !names_column(word))) words += " " + shell_word(word);
+  }
+  if (!arguments.groups.empty()) words += " --group " + shell_word(fmt::format("{}", fmt::join(arguments.groups, ",")));
+  return words;
+}
+
+// The audit takes columns by their usual names alone.
+void print_audit_hint(const InitArguments& arguments, const FolderSurvey& survey) {
+  const std::string& csv = survey.train_check.columns.file;
+  if (!survey.has_labels() || survey.has_biases()) return;
+  if (!csv.empty() && std::ranges::any_of(arguments.words, names_column)) return;
+  print_lines(fmt::format("to look for a shortcut first: debias audit {}\n", folder_words(arguments, csv, /*with_columns=*/false)));
+}
+
 // A possible bias is never chosen automatically: the command that uses it is shown.
 void print_likely_biases(const InitArguments& arguments, const FolderSurvey& survey, const ProposalInput& proposal) {
   const bool unlabelled = survey.train_check.class_names.empty();
   for (const std::string& title : survey.train_check.columns.likely_bias) {
-    std::string command = "debias init " + shell_word(arguments.folder) + " --labels " + shell_word(survey.train_check.columns.file);
-    for (const std::string& word : arguments.words) {
-      if (!word.starts_with("labels.file=")) command += " " + shell_word(word);
-    }
+    std::string command = "debias init " + folder_words(arguments, survey.train_check.columns.file, /*with_columns=*/true);
+    if (!arguments.goal.empty()) command += " --goal " + arguments.goal;
+    if (!arguments.from.empty()) command += " --from " + shell_word(arguments.from);
+    if (arguments.minutes != InitArguments().minutes) command += fmt::format(" --minutes {:g}", arguments.minutes);
     const std::filesystem::path recipe = proposal.corrected.file;
     const std::string out = (recipe.parent_path() / (recipe.stem().string() + "-" + file_word(title) + ".yaml")).string();
-    if (!arguments.groups.empty()) command += " --group " + shell_word(fmt::format("{}", fmt::join(arguments.groups, ",")));
     command += fmt::format(" {} --out {}", shell_word((unlabelled ? "labels.label=" : "labels.bias=") + title), shell_word(out));
     print_lines(fmt::format("note: column {} has few values, like a {}, and is not used; to use it:\n  {}\n", title,
                             unlabelled ? "class or bias label" : "bias label", command));
@@ -119,6 +136,10 @@ int run_init(const InitArguments& arguments) {
     throw data_error("init: {} of the images for evaluation are damaged, first {}: repair or remove them; no recipe was written",
                      survey.evaluated_bad.size(), survey.evaluated_bad[0].path);
   }
+  if (const int64_t left = survey.train_check.count - survey.held_out; left < 2) {
+    throw data_error("init: {}: {} of {} images left to train on, and a training step contrasts two: add images", arguments.folder, left,
+                     survey.train_check.count);
+  }
   named.goal = chosen_goal(asked, survey);
   terminal_log()->info("measuring training steps");
   const FittedProposal fit = fit_to_time(survey, std::move(named), arguments.from);
@@ -132,8 +153,7 @@ int run_init(const InitArguments& arguments) {
   }
   fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value(), bias_doubt(survey)));
   print_likely_biases(arguments, survey, proposal);
-  if (survey.has_labels() && !survey.has_biases())
-    print_lines(fmt::format("to look for a shortcut first: debias audit {}\n", shell_word(arguments.folder)));
+  print_audit_hint(arguments, survey);
   print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes per training run on this machine\n",
                           proposal.corrected.file, proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
   if (!arguments.from.empty()) {

@@ -131,12 +131,17 @@ void take_labels(const CsvTable& table, const std::vector<int64_t>& rows, AuditF
   note_decimals(fields, values);
   std::ranges::move(fields.notes, std::back_inserter(folder.notes));
   if (std::string note = note_on_codes(fields.title, values, "class"); !note.empty()) folder.notes.push_back(std::move(note));
+  const std::vector<std::string> folders = std::exchange(folder.label_names, std::vector<std::string>(folder.labels.size()));
   folder.classes = std::move(values.names);
   folder.labels = std::move(values.values);
   for (size_t i = 0; i < folder.labels.size(); ++i) {
     folder.label_names[i] = folder.labels[i] == kUnknown ? "" : folder.classes[static_cast<size_t>(folder.labels[i])];
   }
   remark_on_unlabelled(written, folder);
+  std::vector<std::string> images;
+  for (const PictureFile& file : folder.files) images.push_back(file.source);
+  if (std::string note = note_on_folders(fields.title, folders, folder.label_names, images); !note.empty())
+    folder.notes.push_back(std::move(note));
 }
 
 // Rows of another split have no label, as far as the audit goes.

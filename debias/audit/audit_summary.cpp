@@ -282,23 +282,34 @@ std::string group_option(const std::vector<std::string>& given, const AuditResul
   return option("group", found ? result.groups.from.substr(kColumn.size()) : fmt::format("{}", fmt::join(given, ",")));
 }
 
+// How pixels are read, where it was said.
+std::string pixel_words(const Config& pixels) {
+  std::string words;
+  for (const auto& [key, value] : pixels.entries()) words += " " + shell_word(key + "=" + value.text());
+  return words;
+}
+
 // What takes bias labels.
-std::vector<std::string> commands_with(const std::string& folder, const std::string& labels) {
-  return {fmt::format("debias init {} --labels {}", folder, shell_word(labels)),
+std::vector<std::string> commands_with(const AuditFolderOptions& options, const std::string& labels) {
+  return {fmt::format("debias init {}{} --labels {}", shell_word(options.folder), pixel_words(options.pixels), shell_word(labels)),
           fmt::format("debias fix --embeddings Z.npy --csv {} --out fixed", shell_word(labels))};
 }
 
 }  // namespace
 
-std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file) {
-  const std::string folder = shell_word(options.folder);
-  if (!bias_file.empty()) return commands_with(folder, bias_file);
+std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file,
+                                        uint64_t seed) {
+  if (!bias_file.empty()) return commands_with(options, bias_file);
+  const std::string words = shell_word(options.folder) + pixel_words(options.pixels), labels = option("labels", options.labels),
+                    group = group_option(options.group, result);
   const AuditFinding* found = assignable_shortcut(result);
-  if (found == nullptr) return {fmt::format("debias init {}", folder)};
-  const std::string csv = option("labels", options.labels) + group_option(options.group, result) + option("mask", options.mask);
-  std::vector<std::string> commands = commands_with(folder, "bias.csv");
-  commands.insert(commands.begin(),
-                  fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->property.name)));
+  if (found == nullptr) return {"debias init " + words + labels + (labels.empty() ? "" : group)};  // init knows columns of a CSV alone
+  std::string audit = "debias audit " + words + labels + group + option("mask", options.mask) + option("split", options.split) +
+                      option("columns", fmt::format("{}", fmt::join(options.columns, ","))) +
+                      option("seed", seed == 0 ? "" : std::to_string(seed));
+  audit += option("accept", found->property.name) + " --bias-out bias.csv";
+  std::vector<std::string> commands = commands_with(options, "bias.csv");
+  commands.insert(commands.begin(), std::move(audit));
   return commands;
 }
 

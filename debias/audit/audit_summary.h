@@ -30,7 +30,8 @@ std::vector<std::pair<std::string, double>> audit_metrics(const AuditResult& res
 // The commands to run after an audit, with arguments quoted for a shell.
 
 // `bias_file` is the file of bias labels that --accept wrote, or empty.
-std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file);
+std::vector<std::string> commands_after(const AuditFolderOptions& options, const AuditResult& result, const std::string& bias_file,
+                                        uint64_t seed = 0);
 std::vector<std::string> commands_after(const AuditTableOptions& options, const AuditResult& result);
 
 }  // namespace debias

@@ -29,7 +29,7 @@ const AuditFinding& assignable_finding(const AuditResult& result, const std::str
 // A class folder may have such a name; a field of a CSV with it is unknown.
 void require_class_names(const AuditFolder& folder) {
   for (const std::string& name : folder.classes) {
-    if (is_missing_word(name))
+    if (is_missing_value(name))
       throw usage_error("audit: --bias-out: class '{}' would be read as an unknown label; rename its folder", name);
   }
 }

@@ -50,7 +50,7 @@ std::vector<MeasuredProperty> file_properties(const PictureRows& rows) {
 Property column_property(const AuditColumn& column) {
   std::vector<std::string> texts = column.values;
   for (std::string& text : texts) {
-    if (is_missing_word(text)) text.clear();
+    if (is_missing_value(text)) text.clear();
   }
   const std::set<std::string_view> distinct(texts.begin(), texts.end());
   if (distinct.size() <= kMostNames + 1 || !all_numbers(texts))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -43,6 +44,31 @@ void run_audit(const std::vector<std::string>& sample_notes, const AuditFolderOp
   done.result.notes = std::move(notes);
 }
 
+namespace {
+
+// ": 120 of 140 images cannot be read: unsupported TIFF image (110, first a.tif), is empty (10, first b.tif)".
+std::string unread_text(std::vector<BadFile> bad, size_t images) {
+  constexpr size_t kShown = 3;
+  std::ranges::sort(bad, {}, &BadFile::path);
+  std::vector<std::pair<size_t, const BadFile*>> reasons;  // with the first file of each
+  for (const BadFile& file : bad) {
+    const auto known = std::ranges::find_if(reasons, [&](const auto& reason) { return reason.second->reason == file.reason; });
+    if (known == reasons.end()) {
+      reasons.emplace_back(1, &file);
+    } else {
+      ++known->first;
+    }
+  }
+  std::ranges::stable_sort(reasons, std::greater(), [](const auto& reason) { return reason.first; });
+  std::string text = fmt::format(": {} of {} images cannot be read", bad.size(), images);
+  for (size_t i = 0; i < std::min(kShown, reasons.size()); ++i) {
+    text += fmt::format("{}{} ({}, first {})", i == 0 ? ": " : ", ", reasons[i].second->reason, reasons[i].first, reasons[i].second->path);
+  }
+  return reasons.size() > kShown ? text + fmt::format(" and {} more", reasons.size() - kShown) : text;
+}
+
+}  // namespace
+
 FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progress& progress) {
   FolderAudit done{read_audit_folder(options), {}, {}, {}, {}, nullptr};
   const std::string what = "audit: " + options.folder;
@@ -54,7 +80,9 @@ FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progr
     done.files.push_back(drawn.rows[static_cast<size_t>(i)]);
     labels[static_cast<size_t>(done.files.back())] = done.folder.labels[static_cast<size_t>(done.files.back())];
   }
-  if (!table.bad.empty()) audit_sample(what, done.folder.classes, labels, seed);  // enough of each class is left, or an error
+  if (!table.bad.empty()) {  // enough of each class is left, or an error
+    audit_sample(what + unread_text(table.bad, files.size()), done.folder.classes, labels, seed);
+  }
   done.rows.classes = drawn.classes;
   done.rows.pictures = std::move(table.pictures);
   done.rows.side = table.side;

@@ -12,6 +12,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/paths.h"
+#include "debias/core/stand_in.h"
 
 namespace debias {
 
@@ -120,6 +121,7 @@ ForeignFile foreign_file(const InputFile& file) {
   if (is_of_torch(bytes)) {
     return {"a file of torch.save or another archive", "convert it: python -m debias.weights convert FILE weights.safetensors"};
   }
+  if (const ForeignFile other = stand_in(bytes); !other.what.empty()) return other;
   if (is_onnx(bytes, file.path())) return {"an ONNX network", "debias writes ONNX (debias export) and does not read it"};
   if (is_text(bytes)) return {"a text file", "a recipe is trained first: debias train RECIPE.yaml", true};
   return {};

@@ -12,6 +12,7 @@
 #include "debias/core/dtype.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/core/stand_in.h"
 
 namespace debias {
 namespace {
@@ -197,7 +198,13 @@ HeaderText read_header_text(const InputFile& file) {
     file.read(0, start, bytes);
   };
   read_start(10);
-  if (std::memcmp(start, kMagic.data(), kMagic.size()) != 0) throw data_error("reading '{}': it is not an .npy file", file.path());
+  if (std::memcmp(start, kMagic.data(), kMagic.size()) != 0) {
+    std::string text(std::min<uint64_t>(file.size(), 64), ' ');
+    file.read(0, text.data(), text.size());
+    const ForeignFile other = stand_in(text);
+    throw data_error("reading '{}': it is {}", file.path(),
+                     other.what.empty() ? "not an .npy file" : fmt::format("{}, not an .npy file; {}", other.what, other.advice));
+  }
   const int version = start[6];
   if (version < 1 || version > 3 || start[7] != 0) {
     throw data_error("reading '{}': expected .npy version 1.0, 2.0 or 3.0, found {}.{}", file.path(), version, start[7]);

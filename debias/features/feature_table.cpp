@@ -18,6 +18,7 @@
 #include "debias/core/sha256.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/row_names.h"
+#include "debias/features/common_offset.h"
 
 namespace debias {
 
@@ -184,6 +185,12 @@ FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOp
   remarks.insert(remarks.end(), rows.remarks.begin(), rows.remarks.end());
   require_usable(vectors);
   note_repeated_vectors(vectors, rows, remarks);
+  if (const CommonOffset offset = common_offset(vectors); offset.is_large()) {
+    remarks.push_back(fmt::format(
+        "the vectors lie {:.2g} from 0 and {:.2g} from their mean: in float32, cosines between them keep few digits, and nearest "
+        "neighbours are wrong; subtract the mean of the training rows from all vectors, in float64, and write them again",
+        offset.norm, offset.spread));
+  }
   return {std::move(vectors), std::move(rows), std::move(remarks)};
 }
 

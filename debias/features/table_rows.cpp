@@ -244,6 +244,11 @@ void read_described(const CsvTable& table, const TableRowOptions& options, std::
   }
   choose_biases(table, options, label, rows);
   choose_groups(table, options, label, rows);
+  for (const size_t place : rows.groups) {
+    const TableColumn& column = rows.columns[place];
+    std::string note = note_on_codes(column.name, {ValueKind::kNames, column.names, column.values}, "group");
+    if (!note.empty()) rows.remarks.push_back(std::move(note));
+  }
   require_numeric_biases(options, rows);
 }
 

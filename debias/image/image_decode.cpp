@@ -8,6 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
+#include "debias/core/stand_in.h"
 #include "debias/image/decoders.h"
 #include "debias/image/dicom.h"
 #include "debias/image/exif.h"
@@ -25,6 +26,8 @@ FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
   if (bytes.empty()) return {path, "is empty"};
   const std::string_view unread = unread_image_format(bytes);
   if (!unread.empty()) return {path, fmt::format("is an image in the unsupported format {}; supported are {}", unread, kReadFormats)};
+  const ForeignFile other = stand_in({reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 256)});
+  if (!other.what.empty()) return {path, fmt::format("is {}, not an image; {}", other.what, other.advice)};
   return {path, fmt::format("is not an image of a supported format ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
 }
 

@@ -349,7 +349,9 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.encoder.entry->name}, {"splits", Json::object()}};
   for (const FolderSplit& split : splits) {
     Features extracted = extract_features(*encoder, split.images, views, options, progress, copies);
-    for (const auto& image : unreadable_sources(extracted, *split.images)) result["skipped"].push_back(image);
+    const std::vector<std::string> skipped = unreadable_sources(extracted, *split.images);
+    for (const auto& image : skipped) result["skipped"].push_back(image);
+    if (std::string note = note_on_skipped(skipped, *split.images); !note.empty()) notes.push_back(std::move(note));
     const Features features = labelled(std::move(extracted), some_labels, notes, split.name);
     parts.push_back(features.values);
     csv += row_lines(split, features, with_bias, with_groups, !data_set_is(asked.reader, &DatasetEntry::is_any_folder) && splits.size() > 1,

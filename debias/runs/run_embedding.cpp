@@ -101,15 +101,33 @@ void warn_of_skipped(const std::vector<std::string>& images, Log& log) {
                        shown_names(images)));
 }
 
+std::string note_on_skipped(const std::vector<std::string>& images, const Dataset& dataset) {
+  if (images.empty()) return "";
+  std::string reason;
+  for (int64_t i = 0; i < dataset.size() && reason.empty(); ++i) {
+    if (dataset.source(i) != images.front()) continue;
+    try {
+      dataset.get(i);
+      reason = "it can be read now";
+    } catch (const FileError& error) {
+      reason = error.reason();
+    }
+  }
+  return fmt::format("{} of {} images cannot be read and have no row: {} (first {})", images.size(), dataset.size(), reason,
+                     images.front());
+}
+
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log) {
   std::vector<std::string> outputs = embedding_paths(request.out);
   outputs.push_back(name_path(request.out));
   auto [dataset, features, notes] = embedded_images(request, EmbeddedSplit::kTest, outputs, progress, log);
+  std::vector<std::string> skipped = unreadable_sources(features, *dataset);
+  if (std::string note = note_on_skipped(skipped, *dataset); !note.empty()) notes.push_back(std::move(note));
   RunEmbedding made{features.values.size(0),
                     features.values.size(1),
                     write_embeddings(request.out, features, *dataset, request.cells),
                     write_names(request.out, features, *dataset, request.cells),
-                    unreadable_sources(features, *dataset),
+                    std::move(skipped),
                     std::move(notes)};
   warn_of_skipped(made.skipped, log);
   return made;

@@ -80,6 +80,9 @@ struct RunEmbedding {
 // Warns of unreadable images, which have no row; nothing for none.
 void warn_of_skipped(const std::vector<std::string>& images, Log& log);
 
+// "3 of 40 images cannot be read and have no row: is empty (first cat/1.png)"; empty where none was skipped.
+std::string note_on_skipped(const std::vector<std::string>& images, const Dataset& dataset);
+
 // Embeds the run's test set, or the data set that the request names. Usage errors, before anything is read: an output that is an input or
 // is inside a data folder, a run on sentences. Data error: data that have changed since training, unless accepted.
 RunEmbedding embed_run(const EmbeddingRequest& request, Progress& progress, Log& log);

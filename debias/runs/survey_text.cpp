@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Size = std::pair<int, int>;  // height, width
 
-constexpr size_t kShownFiles = 10, kShownClasses = 30;
+constexpr size_t kShownFiles = 10, kShownClasses = 30, kShownBiases = 12;
 
 struct Sizes {
   Size smallest, median, largest;  // by area
@@ -39,32 +39,49 @@ std::string pixels(const Size& size) { return fmt::format("{} x {}", size.second
 
 std::string evaluated_name(const FolderSurvey& survey) { return survey.evaluated.find("split")->text(); }
 
+// Bias labels that images have: integers need not begin at 0, nor follow each other.
+std::vector<size_t> biases_in_table(const DataCheck& check) {
+  std::vector<size_t> found;
+  for (size_t bias = 0; bias < check.bias_names.size(); ++bias) {
+    if (std::ranges::any_of(check.bias_table, [&](const auto& row) { return row[bias] > 0; })) found.push_back(bias);
+  }
+  return found;
+}
+
+std::string more_biases(const std::vector<size_t>& biases) {
+  return biases.size() > kShownBiases ? fmt::format("  and {} bias labels more (--json lists all)\n", biases.size() - kShownBiases) : "";
+}
+
 // Counts by class, and by bias label where there is one.
 std::string table_text(const DataCheck& check) {
   std::string text;
   size_t width = 5;
   for (const auto& name : check.class_names) width = std::max(width, name.size());
+  const std::vector<size_t> every = biases_in_table(check),
+                            biases(every.begin(), every.begin() + std::ptrdiff_t(std::min(every.size(), kShownBiases)));
+  std::vector<std::string> head;
+  for (const size_t bias : biases) head.push_back(check.bias_names[bias]);
   const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {
     text += fmt::format("  {:<{}}", without_control_characters(first), width);
     for (size_t i = 0; i < cells.size(); ++i) {
-      const size_t column = i < check.bias_names.size() ? std::max<size_t>(check.bias_names[i].size(), 6) : 6;
+      const size_t column = i < biases.size() ? std::max<size_t>(head[i].size(), 6) : 6;
       text += fmt::format("  {:>{}}", without_control_characters(cells[i]), column);
     }
     text += '\n';
   };
-  std::vector<std::string> head = check.bias_names;
-  head.push_back("all");
-  line("class", head);
+  std::vector<std::string> titles = head;
+  titles.push_back("all");
+  line("class", titles);
   for (size_t label = 0; label < std::min(kShownClasses, check.class_names.size()); ++label) {
     std::vector<std::string> cells;
     if (!check.bias_table.empty()) {
-      for (const int64_t count : check.bias_table[label]) cells.push_back(fmt::format("{}", count));
+      for (const size_t bias : biases) cells.push_back(fmt::format("{}", check.bias_table[label][bias]));
     }
     cells.push_back(fmt::format("{}", check.per_class[label]));
     line(check.class_names[label], cells);
   }
   if (check.class_names.size() > kShownClasses) text += fmt::format("  and {} classes more\n", check.class_names.size() - kShownClasses);
-  return text;
+  return text + more_biases(every);
 }
 
 std::string files_text(const std::string& what, const std::vector<BadFile>& files) {
@@ -204,10 +221,16 @@ std::string check_text(const DataCheck& check) {
   const std::vector<std::string> classes = shown(check.class_names);
   for (size_t i = 0; i < classes.size(); ++i) text += fmt::format("  {:<16} {:>8}\n", classes[i], check.per_class[i]);
   if (!check.bias_names.empty()) {
-    text += fmt::format("label x bias ({})\n", fmt::join(shown(check.bias_names), " "));
-    for (size_t i = 0; i < check.bias_table.size(); ++i) {
-      text += fmt::format("  {:<16} {:>6}\n", classes[i], fmt::join(check.bias_table[i], " "));
+    const std::vector<size_t> every = biases_in_table(check);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(every.size(), kShownBiases); ++i) names.push_back(check.bias_names[every[i]]);
+    text += fmt::format("label x bias ({})\n", fmt::join(shown(names), " "));
+    for (size_t label = 0; label < check.bias_table.size(); ++label) {
+      std::vector<int64_t> counts;
+      for (size_t i = 0; i < names.size(); ++i) counts.push_back(check.bias_table[label][every[i]]);
+      text += fmt::format("  {:<16} {:>6}\n", classes[label], fmt::join(counts, " "));
     }
+    text += more_biases(every);
   }
   constexpr size_t kShown = 20;
   for (size_t i = 0; i < std::min(kShown, check.bad_files.size()); ++i) {

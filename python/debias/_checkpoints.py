@@ -11,10 +11,12 @@ import pathlib
 import pickle
 import types
 import warnings
+import zipfile
 
 import torch
 
 from . import _safetensors
+from ._inputs import refuse_stand_in
 
 _DEPTH = 32  # of containers within each other
 _REBUILT = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state")
@@ -120,6 +122,14 @@ def tensors_of(source):
     """{dotted name: tensor} of a file of torch.save or of safetensors. Raises WeightError, with a message of one line."""
     if not os.path.isfile(source):
         raise WeightError(f"{source}: no such file")
+    try:
+        refuse_stand_in(source, "a file of weights", of_torch=True)
+    except ValueError as error:
+        raise WeightError(str(error)) from None
+    if zipfile.is_zipfile(source) and not any(name.endswith(("data.pkl", "constants.pkl")) for name in zipfile.ZipFile(source).namelist()):
+        names = zipfile.ZipFile(source).namelist()
+        raise WeightError(f"{source}: it is a zip archive of other files ({names[0] if names else 'none'}{', ...' if len(names) > 1 else ''}), not one of "
+                          "torch.save; unpack it, and give the file of weights in it")
     if _is_safetensors(source):
         try:
             return _safetensors.read(pathlib.Path(source))

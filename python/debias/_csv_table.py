@@ -10,8 +10,20 @@ import re
 import unicodedata
 from typing import Any, Dict, Iterable, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
-MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "null", "NULL", "None", "NaT", "1.#IND",
-                     "-1.#IND", "1.#QNAN", "-1.#QNAN"))
+from ._inputs import refuse_stand_in
+
+_MISSING = frozenset(("nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "null", "NULL", "None", "NaT", "1.#IND",
+                      "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N", "#NV", "#GETTING_DATA"))
+_NOTHING, _IN_BRACKETS = frozenset(("nan", "null", "n/a", "n.a.")), frozenset(("na", "blank", "empty", "missing"))
+_SPREADSHEET_ERROR = re.compile(r"Err:\d{3}|#(?!\d)[A-Z0-9/_\u0080-\U0010ffff]{2,}[!?]", re.ASCII)
+_BLANK_SIGN = re.compile("-+|\\?+|\\.+|\u2012+|\u2013+|\u2014+|\u2015+|\u2212+|\u2026+")
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
+_CODES = (99, 255, 999, 9999, 65535, 99999)
+_PLACEHOLDERS = frozenset((
+    "unknown", "unk", "missing", "none", "other", "others", "na", "n.a", "nil", "undefined", "unspecified", "not available", "not known",
+    "not applicable", "not specified", "not recorded", "not given", "no data", "nodata", "no value", "tbd", "tba", "todo", "blank", "empty", "unlabeled",
+    "unlabelled", "unassigned", "undetermined", "indeterminate", "unbekannt", "keine angabe", "inconnu", "desconocido", "sconosciuto", "misc", "nan", "null",
+    "-1", "-9", "-99", "-999"))
 _NO_WIDTH = "\u200b\u2060\ufeff"
 _BLANK = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
@@ -66,12 +78,35 @@ def spellings(title: str, fields: Sequence[str], notes: List[str]) -> List[str]:
     return plain
 
 
+def _inside_brackets(word: str) -> str:
+    return word[1:-1] if len(word) > 2 and word[0] + word[-1] in ("()", "[]", "{}", "<>") else word
+
+
+def is_missing_word(field: str) -> bool:
+    """As table_column.h says."""
+    if field in _MISSING or _SPREADSHEET_ERROR.fullmatch(field):
+        return True
+    word = _lower(field)
+    inside = _inside_brackets(word)
+    titled = re.match("N[a-z]", field)  # Nan and Null are names of people
+    return (inside in _NOTHING and not titled) or (inside != word and inside in _IN_BRACKETS)
+
+
+def _is_missing(field: str) -> bool:
+    return bool(field) and (is_missing_word(field) or _BLANK_SIGN.fullmatch(field) is not None)
+
+
 def without_missing(title: str, fields: Sequence[str], notes: List[str]) -> List[str]:
-    """The fields, with an empty one in the place of each word for a missing value."""
-    words = [field for field in fields if field in MISSING]
+    """The fields, with an empty one in the place of each that is a missing value."""
+    distinct = set(fields)
+    if any(_SIGNS.fullmatch(field) and not _BLANK_SIGN.fullmatch(field) for field in distinct):  # beside + and !, - and ? are values
+        missing = {field for field in distinct if field and is_missing_word(field)}
+    else:
+        missing = set(filter(_is_missing, distinct))
+    words = [field for field in fields if field in missing]
     if words:
         notes.append(f"column '{title}': {fields_such_as(len(words), words[0])} read as unknown")
-    return ["" if field in MISSING else field for field in fields]
+    return ["" if field in missing else field for field in fields]
 
 
 def note_case(title: str, values: Sequence[str], notes: List[str]) -> None:
@@ -132,14 +167,22 @@ def typed(title: str, fields: Sequence[str], notes: Iterable[str] = ()) -> Colum
 
 
 def note_on_codes(title: str, values: Sequence[Any], what: str) -> Optional[str]:
-    """A sentence on integers that other programs write for an unknown class."""
-    known = sorted({value for value in values if value is not None})
-    if not known or any(not isinstance(value, int) or isinstance(value, bool) for value in known):
+    """A sentence on integers and words that others write for an unknown class."""
+    known = [value for value in values if value is not None]
+    distinct, more = set(known), 0
+    if not known or distinct == {"-1", "1"} or any(isinstance(value, (bool, float)) for value in distinct):
         return None
-    code = known[0] if known[0] < -1 else known[-1] if known[-1] == 255 and (known[-2] if len(known) > 1 else 0) < 254 else None
+    if all(isinstance(value, int) for value in distinct):
+        least, second, largest = min(distinct), max(distinct - {max(distinct)}, default=0), max(distinct)
+        is_code = largest in _CODES and (second < 254 if largest == 255 else len(distinct) > 1 and 2 * second < largest)
+        code = least if least < -1 else largest if is_code else None
+    else:
+        found = sorted((value for value in distinct if _inside_brackets(_lower(str(value))) in _PLACEHOLDERS), key=lambda value: str(value).encode())
+        code, more = found[0] if found and len(distinct) > 1 else None, len(found) - 1
     if code is None:
         return None
-    return f"column '{title}': {code} is read as {what} {code} ({_counted(sum(value == code for value in values), 'field')}); " \
+    others = f", as {'is' if more == 1 else 'are'} {more} more" if more > 0 else ""
+    return f"column '{title}': {code} is read as {what} {code} ({_counted(sum(value == code for value in known), 'field')}){others}; " \
            "where it means unknown, leave the field empty"
 
 
@@ -177,6 +220,7 @@ class CsvTable:
 
     def __init__(self, path: Any) -> None:
         self.path, self.notes = path, []  # type: Any, List[str]
+        refuse_stand_in(path, "a CSV")
         text = _decoded(path, pathlib.Path(path).read_bytes())
         if "\r" in text.rstrip("\r") and "\n" not in text:
             _refuse(path, "its lines end with CR alone; save the file with the line ends LF or CRLF")
@@ -252,8 +296,8 @@ class CsvTable:
     def column(self, place: int) -> Column:
         title, notes = self.titles[place], []  # type: str, List[str]
         fields = spellings(title, self.fields(place), notes)
-        commas = [field for field in fields if field and field not in MISSING and not _INTEGER.fullmatch(field)]
-        if self._separator != "," and commas and all(map(_COMMA.fullmatch, commas)):
+        commas = [field for field in fields if not _is_missing(field) and field and not _INTEGER.fullmatch(field)] if self._separator != "," else []
+        if commas and all(map(_COMMA.fullmatch, commas)):
             notes.append(f"column '{title}': {'1 field' if len(commas) == 1 else f'{len(commas)} fields'} such as '{commas[0]}' "
                          f"{'is' if len(commas) == 1 else 'are'} read with a decimal point")
             fields = [field.replace(",", ".") for field in fields]
@@ -290,7 +334,9 @@ def note_on_repeated(table: CsvTable, repeated: Sequence[int]) -> str:
            f"{'it is' if one else 'the first'} in line {table.lines[repeated[0]]}"
 
 
-_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "folder", "ending": "ending", "signs": "percent signs"}
+_CHANGES = {"form": "Unicode form, blanks or slashes", "case": "case", "folder": "folder", "ending": "ending", "signs": "percent signs", "kind": "ending",
+            "tail": "folder"}
+_INNER_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".heic", ".dcm", ".nii", ".npy")
 
 
 def _changed(name: str, change: str) -> str:
@@ -298,7 +344,17 @@ def _changed(name: str, change: str) -> str:
         name = _PERCENT.sub(lambda sign: bytes([int(sign[1], 16)]), name.encode()).decode(errors="replace")
     text = normal_path(plain_text(name).replace("\\", "/"))
     text = text if change == "form" else _lower(text)
-    return _ENDING.sub("", text) if change == "ending" else text
+    text = text.split("?")[0] if change == "signs" else text
+    if change in ("ending", "kind", "tail"):
+        text = _ENDING.sub("", text)
+        text = _ENDING.sub("", text) if change != "ending" and text.endswith(_INNER_ENDINGS) else text
+    return text
+
+
+def _common_parts(a: str, b: str) -> int:
+    """The number of their last parts that are the same."""
+    pairs = list(zip(reversed(a.split("/")), reversed(b.split("/"))))
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
 
 
 def _ends_with(whole: str, end: str) -> bool:
@@ -318,7 +374,7 @@ class SampleNames:
 
     def find_changed(self, name: str, change: str) -> List[int]:
         """Samples that a name means after a change: none, one, or the first two."""
-        by_part = change in ("folder", "ending", "signs")
+        by_part = change not in ("form", "case")
         if change not in self._by_change:
             places: Dict[str, List[int]] = {}
             for place, sample in enumerate(self.names):
@@ -327,10 +383,17 @@ class SampleNames:
             self._by_change[change] = places
         own = _changed(name, change)
         part = own.rsplit("/", 1)[-1]
-        found = []
+        found: List[int] = []
+        most = 1 if re.match(r"[/\\~]|[^:]*:[/\\]", name) else 2  # parts that fit
         for place in self._by_change[change].get(part if by_part else own, []) if part else []:
             sample = self.names[place]
             other = _changed(sample, change)
+            if change == "tail":
+                parts = _common_parts(own, other)
+                found = [] if parts > most else found
+                found += [place] if parts >= most else []
+                most = max(most, parts)
+                continue
             if by_part and not (_ends_with(own, other) or _ends_with(other, own)):
                 continue
             if change == "ending" and _ENDING.search(name) and _ENDING.search(sample):
@@ -372,11 +435,12 @@ def joined(path: Any, rows: Sequence[Tuple[str, int]], samples: SampleNames) -> 
             take(sample, row)
     for change, what in _CHANGES.items():
         unnamed, taken = [], []
+        changed = set() if change in ("kind", "tail") else changed  # a weak likeness does not dispute a stronger one
         for row in rest:
             found = samples.find_changed(rows[row][0], change)
-            if len(found) == 2:
+            if len(found) == 2 and change not in ("kind", "tail"):
                 _refuse(path, f"{rows[row][0]} may be {samples.names[found[0]]} or {samples.names[found[1]]}; write the name with its folder", rows[row][1])
-            if not found or (of_sample[found[0]] is not None and found[0] not in changed):
+            if len(found) != 1 or (of_sample[found[0]] is not None and found[0] not in changed):
                 unnamed.append(row)
                 continue
             take(found[0], row)

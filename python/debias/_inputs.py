@@ -3,6 +3,7 @@
 import difflib
 import sys
 import warnings
+from typing import Any
 
 import torch
 
@@ -10,6 +11,27 @@ from ._modes import eager_on_cpu
 
 _SHOWN = 60
 _LOW_BITS = (1 << 62) - 1  # the largest value of a label or id, from which sums over groups may still count on
+
+
+_DOWNLOAD = "a download failed or asks for a login: download the file itself"
+
+
+def refuse_stand_in(path, what, of_torch=False):
+    """Raises ValueError where a file holds something else by its first bytes, as debias/core/stand_in.h has it."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(256)
+    except OSError:
+        return
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").lower()
+    found = ("a zip archive or an Excel workbook", "unpack it, or save the table as CSV") if start.startswith(b"PK\x03\x04") and not of_torch else \
+        ("a file compressed by gzip", "unpack it: gunzip FILE") if start.startswith(b"\x1f\x8b") else \
+        ("a PDF document", "give the file itself") if start.startswith(b"%PDF") else \
+        ("a pointer of Git LFS", "git lfs pull fetches the file") if text.startswith((b"version https://git-lfs", b"version https://hawser")) else \
+        ("an HTML page", _DOWNLOAD) if text.startswith((b"<!doctype html", b"<html", b"<head")) else \
+        ("an XML document", _DOWNLOAD) if text.startswith(b"<?xml") else ("a JSON text", _DOWNLOAD) if text.startswith(b'{"') else None
+    if found:
+        raise ValueError(f"{path}: is {found[0]}, not {what}; {found[1]}")
 
 
 def require_name(message, name, names):
@@ -22,7 +44,7 @@ def require_name(message, name, names):
 def _described(value):
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')} of shape {list(value.shape)}"
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return type(value).__name__ + (f" {text}" if len(text) <= _SHOWN else "")
 
 
@@ -42,13 +64,45 @@ def told_apart(value):
     return torch.where(value == -1, value, value & _LOW_BITS)
 
 
+def _masked_of(value: Any) -> Any:
+    """A masked array of numpy, also one of a list of them; None of anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    if isinstance(value, (list, tuple)) and any(map(numpy.ma.isMaskedArray, value)):
+        value = numpy.ma.stack(value)
+    return value if numpy.ma.isMaskedArray(value) else None
+
+
+def unmasked(what: str, value: Any) -> Any:
+    """Vectors as they are; those of a masked array if nothing is masked."""
+    array = _masked_of(value)
+    if array is None:
+        return value
+    masked = list(zip(*array.mask.nonzero())) if array.mask.shape else []
+    if masked:
+        raise ValueError(f"{what}: expected numbers, found {len(masked)} masked, the first at {[int(place) for place in masked[0]]}; fill them or leave their rows out")
+    return array.data
+
+
+def with_minus_one(value: Any) -> Any:
+    """Integers of which what is masked or pandas.NA is -1."""
+    array = _masked_of(value)
+    if array is not None:
+        return [-1 if one is None else one for one in array.tolist()]
+    if hasattr(value, "isna") and hasattr(value, "to_numpy") and getattr(value, "ndim", 1) == 1:  # torch would look rows up by their index
+        whole = getattr(value.dtype, "kind", "") in ("i", "u") and value.isna().any()
+        return value.fillna(-1).to_numpy(dtype="int64") if whole else value.to_numpy(copy=True)
+    return value
+
+
 def integers(name, value, what, like, numbered=False):
     """int64 on the device of `like` from a tensor, an array or a list; None stays None. numbered: integers below -1 are an error."""
     if value is None:
         return None
     if not isinstance(value, torch.Tensor):
         try:
-            value = torch.as_tensor(value)
+            value = torch.as_tensor(with_minus_one(value))
             value = value if value.numel() else value.to(torch.int64)  # torch takes an empty list for numbers
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(f"{name}: {what}: expected integers, one for each sample, found {_described(value)}") from None

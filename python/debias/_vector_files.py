@@ -5,8 +5,8 @@ import pathlib
 import zipfile
 from typing import Any, Collection, Dict, List, Optional, Tuple
 
-from . import _safetensors
-from ._inputs import require_name
+from . import _rows, _safetensors
+from ._inputs import refuse_stand_in, require_name
 
 SUFFIXES = (".npy", ".safetensors", ".parquet")
 
@@ -66,6 +66,8 @@ def _parquet(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> T
         if getattr(frame[name].dtype, "kind", "O") not in "iuf":
             raise ValueError(f"{file}: expected vectors in columns of numbers or in one of lists, found {frame[name].dtype} in column '{name}'; name "
                              "the columns of the vectors: FeatureTable.from_frame(pandas.read_parquet(...), [...])")
+    _rows.feature_columns(f"{file}: vectors", numbers, [frame[name].dtype.kind for name in numbers],
+                          "name the columns of the vectors: FeatureTable.from_frame(pandas.read_parquet(...), [...])")
     return numpy.ascontiguousarray(frame[numbers]), {name: frame[name] for name in own}
 
 
@@ -74,6 +76,8 @@ def read(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> Tuple
 
     key: the tensor or the column of lists, if the file has several. rows: names of columns that are not vectors.
     """
+    if file.suffix in SUFFIXES:
+        refuse_stand_in(file, f"a file {file.suffix}", of_torch=file.suffix == ".npy")  # an archive of arrays has a message of its own
     if file.suffix == ".npy":
         return _npy(file, key), {}
     if file.suffix == ".safetensors":

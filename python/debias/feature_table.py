@@ -12,13 +12,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
-from . import _csv_table, _vector_files
-from ._inputs import require_name, warn
+from . import _csv_table, _rows, _vector_files
+from ._inputs import require_name, unmasked, warn
 
 _SPLITS = ("train", "valid", "test")
 _NAMES = ("path", "filenames", "id")
 _RESERVED = (*_NAMES, "label", "split")
 _BLOCK = 1 << 22  # numbers that are checked at once
+_WAY_OUT = "FeatureTable.from_frame(frame, [...]) names the columns of the vectors, and frame.to_numpy() makes all of them features"
 _Path = Union[str, "os.PathLike[str]"]
 
 
@@ -29,17 +30,24 @@ def _refuse(what: str, text: str) -> ValueError:
 def _vectors(value: Any) -> Any:
     """A float array [n, D] of numpy, finite."""
     import numpy
+    value = unmasked("FeatureTable: vectors", value)
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
-        value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+        value = value.to_dense() if value.layout != torch.strided else value
+        value = (value.float() if value.is_floating_point() and value.dtype not in (torch.float16, torch.float32, torch.float64) else value).numpy()
+    elif hasattr(value, "toarray"):  # a sparse matrix of scipy
+        value = value.toarray()
     elif hasattr(value, "to_numpy"):
         value = value.to_numpy()
-    array = numpy.asarray(value)
+    try:
+        array = numpy.asarray(value)
+    except ValueError:
+        raise _refuse("vectors", "expected numbers [n, D], found rows of different lengths") from None
     if array.dtype.kind in "iub" or array.dtype == object:
         try:
             array = array.astype(numpy.float32)
         except (TypeError, ValueError):
-            raise TypeError(f"FeatureTable: vectors: expected numbers [n, D], found {array.dtype} of shape {list(array.shape)}") from None
+            raise TypeError(f"FeatureTable: vectors: expected numbers [n, D], found {_no_number(array)}") from None
     if array.dtype.kind != "f" or array.ndim != 2 or array.size == 0:
         raise _refuse("vectors", f"expected non-empty numbers [n, D], found {array.dtype} of shape {list(array.shape)}")
     if array.dtype.itemsize > 8:
@@ -53,22 +61,35 @@ def _vectors(value: Any) -> Any:
     return array
 
 
+def _no_number(array: Any) -> str:
+    """What an array of objects holds that is no number."""
+    for place, value in enumerate(array.flat if array.ndim == 2 else ()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"{str(value)[:40]!r} in row {place // array.shape[1]}, column {place % array.shape[1]}"
+    return f"{array.dtype} of shape {list(array.shape)}"
+
+
 def _values(what: str, given: Any, count: int) -> List[Any]:
     """A list of `count` values: None where one is missing, else a str, bool, int or float."""
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+    if isinstance(given, (str, bytes, set, frozenset)) or not hasattr(given, "__len__"):
         raise TypeError(f"FeatureTable: {what}: expected one value for each row, found {type(given).__name__} {str(given)[:40]!r}")
+    if getattr(getattr(given, "dtype", None), "kind", "") in ("M", "m"):
+        raise TypeError(f"FeatureTable: {what}: expected texts or numbers, found {given.dtype}; convert the times, by astype(str) or to years or hours")
     if isinstance(given, torch.Tensor):
         given = given.detach().cpu()
     if getattr(given, "ndim", 1) != 1:
         raise _refuse(what, f"expected one value for each row, found shape {list(given.shape)}")
-    values = given.tolist() if hasattr(given, "tolist") else list(given)
+    values = next((getattr(given, own)() for own in ("tolist", "to_pylist") if hasattr(given, own)), None)
+    values = list(given) if values is None else values
     if len(values) != count:
         raise _refuse(what, f"expected {count} values, one for each row, found {len(values)}")
     return [_value(what, row, value) for row, value in enumerate(values)]
 
 
 def _value(what: str, row: int, value: Any) -> Any:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' marks of what is missing
+    if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):  # marks of pandas and numpy for what is missing
         return None
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
@@ -82,9 +103,12 @@ def _value(what: str, row: int, value: Any) -> Any:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, bytes):
-        value = value.decode()
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            raise _refuse(what, f"expected texts in UTF-8, found {value[:40]!r} in row {row}; decode them") from None
     if not isinstance(value, str):
-        raise TypeError(f"FeatureTable: {what}: expected texts or numbers, found {type(value).__name__} in row {row}")
+        raise TypeError(f"FeatureTable: {what}: expected texts or numbers, found {type(value).__name__} in row {row}; convert the values, as by str()")
     return value or None
 
 
@@ -102,6 +126,18 @@ def _known_values(what: str, given: Any, count: int) -> List[Any]:
     for note in notes:
         warn(note)
     return [text or None if isinstance(value, str) else value for value, text in zip(values, texts)]
+
+
+def _require_one_kind(what: str, values: List[Any]) -> None:
+    """Refuses 1 beside '1', and True beside 1: in a CSV they are one value, among objects two."""
+    first: Dict[str, int] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            first.setdefault("yes or no" if isinstance(value, bool) else "text" if isinstance(value, str) else "number", row)
+    if len(first) > 1:
+        (a, row), (b, other) = list(first.items())[:2]
+        raise _refuse(what, f"expected names or numbers, found both: {a} {values[row]!r} in row {row}, {b} {values[other]!r} in row {other}; "
+                            "convert the column to one of them, as by [str(value) for value in values]")
 
 
 def _whole_numbers(values: List[Any]) -> List[Any]:
@@ -224,9 +260,10 @@ class FeatureTable:
     """Vectors ``[n, D]`` with the label, the bias labels, the split and the path of each row.
 
     Args:
-        vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, or a pandas DataFrame.
-        labels: ``[n]`` classes, as names or integers. Missing values (None, NaN, ``pandas.NA``, "", texts such as "nan" and "NA",
-            and -1 among integers) are unknown labels.
+        vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, or a pandas DataFrame, whose columns label, bias, group, split and
+            path are used as such. What has an index of pandas is put into the order of the first index.
+        labels: ``[n]`` classes, as names or integers. Missing values (None, NaN, ``pandas.NA``, "", what is masked, texts such as
+            "nan", "NA", "#VALUE!" and "-", and -1 among integers) are unknown labels.
             A pandas DataFrame or a dict of columns is used as by `from_frame`; `bias`, `split` and `paths` may then name its columns.
         bias: ``[n]`` bias labels, or several columns of them in a dict or a DataFrame. Columns with non-integer numbers count as numeric.
         split: ``[n]`` values "train", "valid" or "test"; None puts all rows into train.
@@ -244,12 +281,25 @@ class FeatureTable:
 
     def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None,
                  group: Any = None) -> None:
+        order = _rows.RowOrder("FeatureTable")
+        vectors = order.placed("vectors", vectors)
+        if _is_frame(vectors) and not isinstance(vectors, Mapping):
+            vectors, own = _rows.split_frame("FeatureTable: vectors", vectors, _WAY_OUT)
+            given = {"label": labels, "bias": bias, "group": group, "split": split, **dict.fromkeys(_NAMES, paths)}
+            for name in own:
+                if given[name] is not None or (name != "label" and _is_frame(labels)):
+                    raise _refuse("vectors", f"the frame has a column '{name}', which is given too; drop it from the frame of the vectors")
+            labels, bias, group, split = (own.get(name, given[name]) for name in ("label", "bias", "group", "split"))
+            paths = next((own[name] for name in _NAMES if name in own), paths)
         self.vectors = _vectors(vectors)
         self._source: Tuple[Any, pathlib.Path, Any] = (None, pathlib.Path(), None)  # the mapped array, its .npy file and the file's state
         count, others = len(self.vectors), {}
+        labels = order.placed("labels", labels)
         if _is_frame(labels):
             found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths, group=group)
             labels, bias, group, split, paths, others = (found[name] for name in ("labels", "bias", "group", "split", "paths", "columns"))
+        bias, group, split, paths, columns = (order.placed(what, given) for what, given in (
+            ("bias", bias), ("group", group), ("split", split), ("paths", paths), ("columns", columns)))
         self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _known_values("labels", labels, count))
         self._warn_of_codes("label", self.labels or [], "class")
         self.split = None if split is None else self._checked_split(_values("split", split, count))
@@ -269,8 +319,8 @@ class FeatureTable:
         readable, left_out = {}, []
         for name, values in columns.items():
             try:
-                kinds = {type(value) for value in _whole_numbers(_values(name, values, count)) if isinstance(value, (str, float))}
-                readable.update({name: values} if len(kinds) < 2 and isinstance(name, str) and name.strip() else {})
+                _require_one_kind(name, _values(name, values, count))
+                readable.update({name: values} if isinstance(name, str) and name.strip() else {})
             except (TypeError, ValueError):
                 if hasattr(values, "__len__") and len(values) != count:
                     raise
@@ -289,12 +339,10 @@ class FeatureTable:
             raise _refuse(what, f"column '{name}': the name is that of labels, split or paths; give it another one")
         if name in self.columns:
             raise _refuse(what, f"column '{name}' is given twice")
+        _require_one_kind(f"{what} '{name}'", values)
         values = _whole_numbers(values)
-        kinds = {type(value).__name__ for value in values if isinstance(value, (str, float))}
-        if kinds == {"str", "float"}:
-            raise _refuse(f"{what} '{name}'", "expected names or numbers, found both; convert the column to one of them")
-        self.columns[name] = values if kinds == {"float"} else _without_minus_one(f"{what} '{name}'", values, what == "bias")
-        self._warn_of_codes(name, self.columns[name], "bias label" if what == "bias" else "")
+        self.columns[name] = values if any(isinstance(value, float) for value in values) else _without_minus_one(f"{what} '{name}'", values, what == "bias")
+        self._warn_of_codes(name, self.columns[name], {"bias": "bias label", "group": "group"}.get(what, ""))
 
     @staticmethod
     def _warn_of_codes(title: str, values: List[Any], what: str) -> None:
@@ -304,6 +352,7 @@ class FeatureTable:
 
     @staticmethod
     def _checked_labels(what: str, values: List[Any]) -> List[Any]:
+        _require_one_kind(what, values)
         values = _without_minus_one(what, _whole_numbers(values))
         for row, value in enumerate(values):
             if isinstance(value, float):
@@ -338,7 +387,7 @@ class FeatureTable:
         `vectors` is an array [n, D] in the order of the frame's rows, or the names of the columns with the vectors. `bias`, `group`, `split`
         and `path` are by default the columns of these names, if there are any. `path` may also be filenames or id.
         """
-        columns = _frame_columns("frame", frame)
+        columns = _frame_columns("frame", _rows.RowOrder("FeatureTable").placed("frame", frame))
         if isinstance(vectors, (list, tuple)) and len(vectors) > 0 and all(isinstance(name, str) for name in vectors):
             vectors = _taken_out(columns, vectors)
         biases = bias if bias is None or isinstance(bias, str) else list(bias)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional, Sequence, Union
 
 import torch
 
-from . import _engine, _inputs
+from . import _engine, _inputs, _rows
 from ._engine import neighbours as _neighbours
 from .plain import group_metrics as _plain_groups, knn as _plain_knn
 
@@ -27,6 +27,16 @@ def _known(labels):
     return int((labels >= 0).sum())
 
 
+def _warn_of_offset(rows):
+    """As the program notes it of a table."""
+    some = rows[:: max(1, len(rows) // 4096)].detach().double()
+    mean = some.mean(0) if some.dim() == 2 and len(some) else some
+    spread = (some - mean).square().sum(-1).mean().sqrt()
+    if some.dim() == 2 and len(some) and 0 < 100 * spread < mean.norm():
+        _inputs.warn(f"knn: the gallery lies {mean.norm():.2g} from 0 and {spread:.2g} from its mean: cosines keep few digits of float32; subtract "
+                     "its mean from gallery and queries, in float64")
+
+
 def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, k: Optional[int] = None,
         temperature: float = 0.1) -> torch.Tensor:
     """Classes int64 [Q] of the queries, by a vote of their k nearest neighbours in the gallery, weighted by exp(cos / temperature).
@@ -36,6 +46,7 @@ def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor,
     """
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
     labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0, device="cpu"), numbered=True)
+    _warn_of_offset(gallery)
     k = min(200, _known(labels)) if k is None else _whole("knn: k", k, 1)
     search = _neighbours.nearest if _engine.takes(gallery, queries) else _plain_knn.nearest
     found = _plain_knn.predicted(gallery, labels.to(gallery.device), queries.to(gallery.device), k, float(temperature), search)
@@ -83,7 +94,9 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
         groups: [N] integers of what belongs together, such as patients (-1: a sample alone); the bootstrap then draws these, and the
             intervals of a single one are left out.
     """
-    like = torch.empty(0, device="cpu")
+    like, order = torch.empty(0, device="cpu"), _rows.RowOrder("group_metrics")
+    predictions, labels, bias, groups = (order.placed(what, given) for what, given in (
+        ("predictions", predictions), ("labels", labels), ("bias", bias), ("groups", groups)))
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like, numbered=True)
     predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like, numbered=True) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,

@@ -8,7 +8,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
-from . import _inputs
+from . import _inputs, _rows
 from .feature_table import FeatureTable
 from .plain import class_prior as _plain
 
@@ -38,6 +38,8 @@ def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable], groups
     """
     if isinstance(labels, FeatureTable):
         labels, groups = labels.label_numbers(), labels.group_numbers() if groups is None else groups
+    order = _rows.RowOrder("prior")
+    labels, groups = order.placed("labels", labels), order.placed("groups", groups)
     labels = _inputs.needed_integers("prior", labels, "labels", torch.empty(0, device="cpu"))
     return _prior(_plain.of_labels(labels, _inputs.integers("prior", groups, "groups", torch.empty(0, device="cpu"))))
 

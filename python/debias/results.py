@@ -12,7 +12,7 @@ import torch
 
 from . import _safetensors
 from ._frames import frame_of
-from ._inputs import warn
+from ._inputs import unmasked, warn
 
 
 def _read_json(path: pathlib.Path) -> Any:
@@ -210,7 +210,8 @@ class FixedFeatures:
     def _rows(self, features: Any) -> torch.Tensor:
         """Features ``[n, D]`` as a tensor of the layer's type."""
         dtype, width = self.layer.mean.dtype, self.layer.mean.shape[0]
-        given = features.to_numpy() if hasattr(features, "to_numpy") else features
+        given = unmasked("FixedFeatures: features", features)
+        given = given.to_numpy() if hasattr(given, "to_numpy") else given
         try:
             if not isinstance(given, torch.Tensor):  # without the warning of torch about an array that is only readable
                 given = torch.tensor(given, dtype=dtype) if hasattr(given, "flags") and not given.flags.writeable else torch.as_tensor(given)

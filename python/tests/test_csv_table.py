@@ -37,6 +37,11 @@ def test_columns(case, tmp_path):
     assert notes == case["notes"]
 
 
+@pytest.mark.parametrize("case", CASES["codes"], ids=lambda case: ",".join(case["values"]))
+def test_codes_and_words_for_unknown(case):
+    assert (_csv_table.note_on_codes("x", _csv_table.typed("x", case["values"]).values, case["of"]) or "") == case["note"]
+
+
 @pytest.mark.parametrize("case", CASES["joins"], ids=lambda case: case["what"])
 def test_joins(case):
     samples, rows = _csv_table.SampleNames(case["samples"]), [(name, 2 + row) for row, name in enumerate(case["rows"])]

@@ -278,7 +278,15 @@ def test_names_that_embed_guards_are_read_as_they_are(tmp_path):
     ({"bias": {"label": [0, 1, 0, 1]}}, ValueError, "column 'label': the name is that of labels, split or paths"),
     ({"bias": {"a,b": [0, 1, 0, 1]}}, ValueError, "names of columns without commas"),
     ({"bias": [0, 1, 0, 1], "columns": {"bias": [1, 1, 1, 1]}}, ValueError, "column 'bias' is given twice"),
-    ({"bias": ["x", 0.5, 1, 1]}, ValueError, "expected names or numbers, found both"),
+    ({"bias": ["x", 0.5, 1, 1]}, ValueError, "expected names or numbers, found both: text 'x' in row 0, number 0.5 in row 1; convert"),
+    ({"labels": [2, 1, "1", 2]}, ValueError, "labels: expected names or numbers, found both: number 2 in row 0, text '1' in row 2; convert the column"),
+    ({"columns": {"lit": [True, 1, None, False]}}, ValueError, "columns 'lit': expected names or numbers, found both: yes or no True in row 0, number 1"),
+    ({"labels": {1, 2, 3, 4}}, TypeError, "labels: expected one value for each row, found set"),
+    ({"labels": numpy.array(["2020-01-01"] * 4, dtype="M8[ns]")}, TypeError, "labels: expected texts or numbers, found datetime64"),
+    ({"labels": [b"\xff"] * 4}, ValueError, "labels: expected texts in UTF-8, found .* in row 0"),
+    ({"vectors": [[1.0, 2.0], [1.0]]}, ValueError, "vectors: expected numbers .*, found rows of different lengths"),
+    ({"vectors": numpy.array([[1, "x"]] * 4, dtype=object)}, TypeError, "vectors: expected numbers .*, found 'x' in row 0, column 1"),
+    ({"vectors": numpy.ma.array(VECTORS, mask=VECTORS > 9)}, ValueError, r"vectors: expected numbers, found 2 masked, the first at \[3, 1\]; fill them"),
     ({"bias": [-1, 1, -1, 1]}, ValueError, "holds only -1 and 1, and -1 is unknown; write 0 and 1"),
     ({"bias": [math.inf, 0, 1, 1]}, ValueError, "expected a finite number, found inf in row 0"),
 ])
@@ -309,7 +317,8 @@ def test_words_for_missing_values_are_unknown_with_a_warning(tmp_path):
         table = debias.FeatureTable.load(tmp_path / "z.npy")
     assert table.labels == [1, None, None, 2] and table.columns["bias"] == ["red", None, "blue", "none"]
     assert [str(one.message) for one in said] == ["column 'label': 2 fields such as 'nan' are read as unknown",
-                                                  "column 'bias': 1 field, 'None', is read as unknown"]
+                                                  "column 'bias': 1 field, 'None', is read as unknown",
+                                                  "column 'bias': none is read as bias label none (1 field); where it means unknown, leave the field empty"]
     assert all(one.filename == __file__ for one in said)
 
 
@@ -411,3 +420,102 @@ def test_a_group_column_that_is_absent_is_named_with_the_nearest(tmp_path):
     file = debias.FeatureTable(VECTORS, [0, 1, 0, 1], group={"patient": [1, 1, 2, 2]}).save(tmp_path / "t")[0]
     with pytest.raises(KeyError, match="patients.*did you mean 'patient'"):
         debias.FeatureTable.load(file, group="patients")
+
+
+def said_by(make):
+    """What a call returns, and its warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = make()
+    return found, [str(one.message) for one in said]
+
+
+def test_what_has_an_index_is_joined_by_it():
+    pandas = pytest.importorskip("pandas")
+    vectors = pandas.DataFrame(VECTORS, index=list("abcd"))
+    labels, place = pandas.Series([1, 2, 3, 4], index=list("dcba")), pandas.Series(["in", "out", "in", "out"], index=list("bacd"))
+    table, said = said_by(lambda: debias.FeatureTable(vectors, labels, bias={"place": place}))
+    assert table.labels == [4, 3, 2, 1] and table.columns == {"place": ["out", "in", "in", "out"]}
+    assert said == [f"FeatureTable: {what}: the index is that of vectors in another order, in {count} rows, the first 'a': rows are joined by index; "
+                    "reset_index(drop=True) takes them by position" for what, count in (("labels", 4), ("bias 'place'", 2))]
+    frame = pandas.DataFrame({"label": labels, "place": place, "split": ["train", "valid", "test", "train"]}, index=list("dcba"))
+    for make in (lambda: debias.FeatureTable(vectors, frame), lambda: debias.FeatureTable.from_frame(frame, vectors)):
+        table, said = said_by(make)
+        assert table.labels == [4, 3, 2, 1] and table.split == ["train", "test", "valid", "train"] and table.columns["place"] == ["out", "in", "in", "out"] and said
+    table, said = said_by(lambda: debias.FeatureTable(VECTORS, labels, bias=labels[::-1]))
+    assert table.columns == {"bias": [1, 2, 3, 4]} and ["that of labels in another order" in one for one in said] == [True]
+    table, said = said_by(lambda: debias.FeatureTable(vectors, pandas.Series([1, 2, 3, 4])))
+    assert table.labels == [1, 2, 3, 4] and [one.endswith("rows are taken by position") for one in said] == [True]
+    assert said_by(lambda: debias.FeatureTable(vectors, labels.loc[list("abcd")], bias=[1, 2, 1, 2]))[1] == []
+
+
+@pytest.mark.parametrize("own, given, words", [
+    ("abcd", "abcx", "the index has other rows than that of vectors, the first in row 3, 'x' for 'd'"),
+    ("aabb", "abab", "the index has rows of one name"), ([3, 4, 5, 6], [4, 5, 6, 7], "the first in row 0, '4' for '3'")])
+def test_rows_of_another_index_are_refused(own, given, words):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=f"labels: .*{words}"):
+        debias.FeatureTable(pandas.DataFrame(VECTORS, index=list(own)), pandas.Series([1, 2, 3, 4], index=list(given)))
+
+
+def test_masked_values_are_unknown():
+    table = debias.FeatureTable(numpy.ma.array(VECTORS), numpy.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), bias=["x", numpy.ma.masked, "y", "x"])
+    assert table.labels == [1, None, 3, 4] and table.columns["bias"] == ["x", None, "y", "x"]
+    pandas = pytest.importorskip("pandas")
+    known = debias.prior.from_labels([3, 0, 3, -1])
+    for labels in (numpy.ma.array([3, 0, 3, 7], mask=[0, 0, 0, 1]), pandas.array([3, 0, 3, None], dtype="Int64"),
+                   pandas.Series([3, 0, 3, None], index=[9, 8, 7, 6], dtype="Int64")):
+        assert debias.prior.from_labels(labels) == known
+
+
+def test_measures_join_series_by_their_index():
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series([0, 1, 1, 0], index=list("wxyz"))
+    found, said = said_by(lambda: debias.metrics.group_metrics(labels[::-1], labels, [0, 0, 1, 1]))
+    assert found["acc1"] == 1 and ["labels: the index is that of predictions in another order" in one for one in said] == [True]
+    with pytest.raises(ValueError, match="groups: the index has other rows than that of predictions"):
+        debias.metrics.group_metrics(labels, labels, labels, groups=labels.set_axis(list("wxyo")))
+
+
+def test_columns_of_the_vectors_frame_that_are_no_features_are_used_or_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(VECTORS, columns=["e0", "e1", "e2"])
+    table, said = said_by(lambda: debias.FeatureTable(frame.assign(label=[1, 0, 1, 0], bias=list("xyxy"), path=list("pqrs"))))
+    assert table.vectors.tolist() == VECTORS.tolist() and table.labels == [1, 0, 1, 0] and table.bias == ("bias",) and table.paths == list("pqrs") and not said
+    for own, words in ((frame.assign(label=1), "the frame has a column 'label', which is given too"), (frame.assign(target=1), "'target', is by its name no feature"),
+                       (frame.assign(site=list("abcd")), "1 column of 4, 'site', holds no numbers: FeatureTable.from_frame"),
+                       (frame.assign(lit=[True] * 4), "'lit', holds no numbers"), (frame.assign(hospital=1, age=0.5), "2 columns of 5, the first 'hospital', are not numbered as 'e0' is"),
+                       (pandas.DataFrame(VECTORS).assign(y=1), "'y', is not numbered as '0' is")):
+        with pytest.raises(ValueError, match=words):
+            debias.FeatureTable(own, [1, 0, 1, 0])
+    table, said = said_by(lambda: debias.FeatureTable(frame.set_axis(["u", "v", "w"], axis=1).assign(n=[1, 0, 1, 0]), [1, 0, 1, 0]))
+    assert table.vectors.shape == (4, 4) and ["1 column of 4, 'n', holds whole numbers and is taken as a feature" in one for one in said] == [True]
+    assert debias.FeatureTable(pandas.DataFrame(VECTORS.astype(int)), [1, 0, 1, 0]).vectors.shape == (4, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.float8_e4m3fn, torch.int32, torch.uint8, torch.bool])
+def test_tensors_of_every_type_are_read(dtype):
+    vectors = torch.eye(4).to(dtype)
+    assert debias.FeatureTable(vectors, torch.tensor([0, 1, 1, 0]).to(dtype)).label_numbers().tolist() == [0, 1, 1, 0]
+    assert debias.FeatureTable(torch.eye(4).to_sparse(), [0, 1, 1, 0]).vectors.tolist() == torch.eye(4).tolist()
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n", "is a pointer of Git LFS, not .*; git lfs pull fetches the file"),
+    (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html>", "is an HTML page, not .*: download the file itself"), (b"PK\x03\x04 xlsx", "is a zip archive or an Excel workbook"),
+    (b'{"error": 404}', "is a JSON text"), (b"\x1f\x8b\x08", "is a file compressed by gzip")])
+def test_files_in_the_place_of_others_are_named(tmp_path, content, words):
+    numpy.save(tmp_path / "z.npy", VECTORS)
+    (tmp_path / "z.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=f"z.csv: {words}"):
+        debias.FeatureTable.load(tmp_path / "z.npy")
+    (tmp_path / "z.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=f"z.safetensors: {words}"):
+        debias.FeatureTable.load(tmp_path / "z.safetensors")
+
+
+def test_a_gallery_far_from_zero_is_said_to_be():
+    rows = torch.randn(40, 8, generator=torch.Generator().manual_seed(1))
+    labels = (rows[:, 0] > 0).long()
+    assert said_by(lambda: debias.metrics.knn(rows + 20, labels, rows, k=5))[1] == []
+    assert ["the gallery lies 2.8e+04 from 0" in one for one in said_by(lambda: debias.metrics.knn(rows + 1e4, labels, rows, k=5))[1]] == [True]

@@ -330,3 +330,17 @@ def test_mean_and_std_are_those_that_the_keys_show(content, constants, words, tm
     assert ("mean" in last) == bool(constants) and words in "\n".join(notes)
     for key, value in constants.items():
         assert f"{key}: {value}" in last
+
+
+@pytest.mark.parametrize("content, words", [(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", "is a pointer of Git LFS, not a file of weights; git lfs pull"),
+                                            (b"<html>", "is an HTML page, not a file of weights"), (None, "it is a zip archive of other files .readme.txt., not one of torch.save")])
+def test_files_in_the_place_of_weights_are_named(tmp_path, content, words):
+    import zipfile
+    file = tmp_path / "w.pth"
+    if content is None:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("readme.txt", "hello")
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        weights.convert(file, tmp_path / "out.safetensors")

@@ -197,6 +197,27 @@ TEST(FindingEvidence, TheHeatMapShowsWhereImagesOfOneClassDiffer) {
   EXPECT_FALSE(heat_map(rows.finding, rows.audit.rows, rows.audit.result.groups)) << "nothing to compare";
 }
 
+TEST(CommandsAfterAnAudit, KeepWhatWasAskedFor) {
+  AuditFolderOptions options;
+  options.folder = "my photos";
+  options.labels = "l.csv";
+  options.group = {"patient"};
+  options.pixels = Config::map({{"bits", Config::string("12")}});
+  options.split = "test";
+  AuditResult result;
+  EXPECT_THAT(commands_after(options, result, "", 3),
+              testing::ElementsAre("debias init 'my photos' bits=12 --labels l.csv --group patient"));
+  EXPECT_EQ(commands_after(options, result, "b.csv").front(), "debias init 'my photos' bits=12 --labels b.csv");
+  Rows rows;
+  result.findings = {rows.finding};
+  result.findings.front().verdict = AuditVerdict::kShortcut;
+  result.findings.front().property.kind = PropertyKind::kColumn;
+  const std::string name = result.findings.front().property.name;
+  EXPECT_EQ(
+      commands_after(options, result, "", 3).front(),
+      "debias audit 'my photos' bits=12 --labels l.csv --group patient --split test --seed 3 --accept '" + name + "' --bias-out bias.csv");
+}
+
 TEST(AuditText, IsAtMost15LinesWhateverThereIsToSay) {
   Rows rows;
   for (int i = 0; i < 9; ++i) {

@@ -525,6 +525,15 @@ TEST_F(FolderAuditTest, RefusesFoldersWithoutTwoClassesOfTwentyImages) {
   }
 }
 
+TEST_F(FolderAuditTest, AFolderOfWhichNothingCanBeReadIsRefusedWithTheReasons) {
+  write("broken", 20, 20);
+  for (int i = 0; i < 20; ++i) std::ofstream(path("broken") + "/bee/" + std::to_string(1000 + i) + ".jpg") << (i < 18 ? "<html>" : "");
+  EXPECT_THAT(data_error_of([&] { audit_folder(options_of(path("broken")), 0); }),
+              testing::AllOf(HasSubstr(": 20 of 40 images cannot be read: is an HTML page, not an image; "),
+                             HasSubstr(" (18, first bee/1000.jpg), is empty (2, first bee/1018.jpg): an audit "),
+                             HasSubstr("found ape 20, bee 0")));
+}
+
 TEST_F(FolderAuditTest, ColumnsThatSayNothingAreIgnoredAndOneThatNamesTheClassIsNoShortcut) {
   write("clean", 40, 40);
   std::ofstream csv(path("c.csv"));

@@ -18,6 +18,7 @@
 #include "debias/core/input_file.h"
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
+#include "debias/core/stand_in.h"
 #include "tests/support/file_text.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_disk.h"
@@ -390,6 +391,20 @@ TEST_F(ForeignFiles, AreNamedWithWhatToDoWhereSafetensorsAreRead) {
   EXPECT_THAT(refusal(written("model.pth", "PK\x03\x04" + kFilled)), HasSubstr("python -m debias.weights convert"));
   EXPECT_THAT(refusal(written("z.npy", "\x93NUMPY" + kFilled)), HasSubstr("it is a NumPy array, not a safetensors file; embeddings"));
   EXPECT_THAT(refusal(written("noise", std::string(100, '\xff'))), HasSubstr("is it a safetensors file?"));
+}
+
+TEST(StandIn, IsNamedWithWhatToDo) {
+  const auto what = [](std::string_view start) { return stand_in(start).what; };
+  EXPECT_EQ(what("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"), "a pointer of Git LFS");
+  EXPECT_EQ(what("\xef\xbb\xbf\n <!DOCTYPE HTML><html>"), "an HTML page");
+  EXPECT_EQ(what("<html lang=en>"), "an HTML page");
+  EXPECT_EQ(what("<?xml version='1.0'?><Error>"), "an XML document");
+  EXPECT_EQ(what("{\"error\": 404}"), "a JSON text");
+  EXPECT_EQ(what("PK\x03\x04rest"), "a zip archive or an Excel workbook");
+  EXPECT_EQ(what("\x1f\x8b\x08"), "a file compressed by gzip");
+  EXPECT_EQ(what("path,label\na,b\n"), "");
+  EXPECT_EQ(what("version,label\n1,2\n"), "");
+  EXPECT_EQ(what(""), "");
 }
 
 }  // namespace files_test

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "debias/features/common_offset.h"
 #include "tests/features/table_files.h"
 #include "tests/support/refusals.h"
 
@@ -24,6 +27,21 @@ class Table : public testing::Test {
   }
   TemporaryFolder folder_;
 };
+
+TEST(FeatureVectorsOfATable, ThatLieFarFromZeroAreSaidTo) {
+  const TemporaryFolder folder;
+  for (const float offset : {0.0f, 20.0f, 1e4f}) {
+    const float values[] = {offset + 3, offset, offset - 3, offset, offset, offset + 4, offset, offset - 4};  // spread: sqrt(12.5)
+    write_npy(folder / "z.npy", DType::kFloat32, {4, 2}, values);
+    write_text(folder / "z.csv", "label\n0\n1\n0\n1\n");
+    const CommonOffset found = common_offset(FeatureVectors::open(folder / "z.npy"));
+    EXPECT_NEAR(found.norm, std::sqrt(2.0) * offset, 1e-3);
+    EXPECT_NEAR(found.spread, std::sqrt(12.5), 1e-3);
+    const FeatureTable table = open_feature_table(FeatureTableFiles{.vectors = folder / "z.npy"});
+    const auto said = HasSubstr("the vectors lie 1.4e+04 from 0 and 3.5 from their mean: in float32");
+    EXPECT_EQ(testing::Value(table.remarks, testing::Contains(said)), offset == 1e4f);
+  }
+}
 
 TEST(FeatureVectorsOfATable, ThatAreZerosOrRepeatsAreCounted) {
   const TemporaryFolder folder;

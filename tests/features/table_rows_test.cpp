@@ -149,7 +149,9 @@ TEST_F(Rows, WordsOfMissingValuesAreUnknownAndSaid) {
   const TableRows rows = read("label,bias\na,red\nb,nan\na,NA\nb,none\n");
   EXPECT_EQ(rows.columns[0].names, (std::vector<std::string>{"none", "red"}));
   EXPECT_EQ(rows.columns[0].values, (std::vector<int64_t>{1, kUnknown, kUnknown, 0}));
-  EXPECT_EQ(rows.remarks, (std::vector<std::string>{"column 'bias': 2 fields such as 'nan' are read as unknown"}));
+  EXPECT_EQ(rows.remarks, (std::vector<std::string>{
+                              "column 'bias': 2 fields such as 'nan' are read as unknown",
+                              "column 'bias': none is read as bias label none (1 field); where it means unknown, leave the field empty"}));
 }
 
 TEST_F(Rows, WhatIsReadOtherwiseThanItIsWrittenIsSaid) {

@@ -10,6 +10,7 @@
 #include "debias/core/input_file.h"
 #include "debias/core/normal_form.h"
 #include "debias/core/printable.h"
+#include "debias/core/stand_in.h"
 
 namespace debias {
 namespace {
@@ -43,6 +44,7 @@ std::string from_utf16(std::string_view bytes, bool little_endian, const std::st
 }
 
 std::string decoded(std::string_view bytes, const std::string& path) {
+  refuse_stand_in(path, bytes.substr(0, 256), "a CSV");
   const int order = utf16_order(bytes);
   std::string text = order == 0 ? std::string(bytes) : from_utf16(bytes, order == 1, path);
   const size_t length = utf8_length(text);
@@ -184,7 +186,7 @@ void read_decimal_commas(ColumnFields& fields) {
   int64_t commas = 0, value = 0;
   std::string first;
   for (const std::string& field : fields.values) {
-    if (field.empty() || is_missing_word(field) || parse_integer(field, &value)) continue;
+    if (field.empty() || is_missing_value(field) || parse_integer(field, &value)) continue;
     if (!has_decimal_comma(field)) return;
     if (commas++ == 0) first = field;
   }

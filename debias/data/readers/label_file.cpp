@@ -185,6 +185,7 @@ std::vector<int64_t> read_groups(const CsvTable& table, const std::vector<size_t
     clear_missing_words(fields);
     const CategoricalValues values = categorical_values(fields, SignsAlone::kName);
     column.notes.insert(column.notes.end(), fields.notes.begin(), fields.notes.end());
+    if (std::string note = note_on_codes(fields.title, values, "group"); !note.empty()) column.notes.push_back(std::move(note));
     for (size_t row = 0; row < names.size(); ++row) {
       if (values.values[row] == kUnknown) names[row].reset();
       if (names[row]) *names[row] += (position == positions.front() ? "" : ",") + values.names[static_cast<size_t>(values.values[row])];

@@ -6,10 +6,12 @@
 #include <cctype>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 
 #include "debias/core/error.h"
+#include "debias/core/normal_form.h"
 #include "debias/core/paths.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/image_listing.h"
@@ -353,7 +355,56 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
   }
 }
 
+// What the folders of the images say of their labels: for each folder the class of its images, if the labels say the same of most.
+std::map<std::string, std::string> classes_of_folders(const std::vector<std::string>& folders, const std::vector<std::string>& labels) {
+  constexpr double kShare = 0.9;
+  std::map<std::string, std::map<std::string, int64_t>> counts;
+  std::set<std::string> names;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    if (!labels[i].empty()) ++counts[folders[i]][without_case(labels[i])];
+    names.insert(without_case(folders[i]));
+  }
+  std::map<std::string, std::string> found;
+  std::set<std::string> named, majorities;
+  for (const auto& [folder, own] : counts) {
+    int64_t known = 0;
+    auto most = own.begin();
+    for (auto label = own.begin(); label != own.end(); ++label) {
+      known += label->second;
+      if (label->second > most->second) most = label;
+      if (names.contains(label->first)) named.insert(label->first);
+    }
+    const bool is_most = static_cast<double>(most->second) >= kShare * static_cast<double>(known);
+    if (is_most && majorities.insert(most->first).second) found[folder] = most->first;
+  }
+  if (named.size() > 1 || (named.size() == 1 && names.size() == 1)) {  // the labels are names of folders
+    for (const auto& entry : counts) found[entry.first] = without_case(entry.first);
+    return found;
+  }
+  return majorities.size() == counts.size() && found.size() == counts.size() && counts.size() > 1 ? found
+                                                                                                  : std::map<std::string, std::string>();
+}
+
 }  // namespace
+
+std::string note_on_folders(const std::string& title, const std::vector<std::string>& folders, const std::vector<std::string>& labels,
+                            const std::vector<std::string>& images) {
+  const std::map<std::string, std::string> classes = classes_of_folders(folders, labels);
+  int64_t known = 0, others = 0;
+  size_t first = 0;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const auto own = classes.find(folders[i]);
+    if (labels[i].empty() || own == classes.end()) continue;
+    ++known;
+    if (without_case(labels[i]) != own->second && others++ == 0) first = i;
+  }
+  if (others == 0) return "";
+  return without_control_characters(
+      fmt::format("column {}: {} of {} label{} {} the class folder of the image, such as '{}' for {}; labels count, not folders: correct "
+                  "those that are "
+                  "wrong, or leave the column out",
+                  title, others, known, known == 1 ? "" : "s", others == 1 ? "contradicts" : "contradict", labels[first], images[first]));
+}
 
 MatchedRows rows_of_images(const LabelPlaces& places, const std::vector<RowName>& rows, const std::vector<std::string>& images) {
   return matched_rows(places, Meanings(places), rows, images);
@@ -369,6 +420,10 @@ std::vector<int64_t> rows_without_file(const LabelPlaces& places, const std::vec
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
   const std::vector<int64_t> rows = match_rows(places, labels, files, info);
+  std::vector<std::string> folders;  // by which the files have classes so far
+  for (const ImageFile& file : files) {
+    if (file.label != kUnknown) folders.push_back(info.class_names[static_cast<size_t>(file.label)]);
+  }
   const auto lay = [&](const LabelColumn& column, int64_t LabelRow::*of_row, int64_t ImageFile::*of_file, std::vector<std::string>& names) {
     if (column.kind == ColumnKind::kAbsent) return;
     Values values = values_of(labels, column, rows, of_row);
@@ -377,6 +432,14 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
     names = std::move(values.names);
   };
   lay(labels.label, &LabelRow::label, &ImageFile::label, info.class_names);
+  if (labels.label.kind != ColumnKind::kAbsent && folders.size() == files.size()) {
+    std::vector<std::string> own, images;
+    for (const ImageFile& file : files) {
+      own.push_back(file.label == kUnknown ? "" : info.class_names[static_cast<size_t>(file.label)]);
+      images.push_back(file.path);
+    }
+    if (const std::string note = note_on_folders(labels.label.title, folders, own, images); !note.empty()) add_note(places.csv, note, info);
+  }
   lay(labels.bias, &LabelRow::bias, &ImageFile::bias, info.bias_names);
   lay(labels.group, &LabelRow::group, &ImageFile::group, info.group_names);
   if (!info.group_names.empty()) info.groups_from = "column " + without_control_characters(labels.group.title);

@@ -29,6 +29,11 @@ struct LabelPlaces {
 // be one of another split).
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
 
+// "3 of 40 labels contradict ..." where labels name class folders, and not always that of the image, or else where all but a few of the
+// labels of each folder are of one class. Empty otherwise. One element of each for an image; an empty label is unknown.
+std::string note_on_folders(const std::string& title, const std::vector<std::string>& folders, const std::vector<std::string>& labels,
+                            const std::vector<std::string>& images);
+
 struct MatchedRows {
   std::vector<int64_t> of_image;   // the row of each image, or kUnknown
   std::vector<int64_t> strays;     // rows of no image of any split

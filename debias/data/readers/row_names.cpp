@@ -16,8 +16,11 @@
 namespace debias {
 namespace {
 
-constexpr std::array kNameChanges = {NameChange::kForm, NameChange::kCase, NameChange::kFolder, NameChange::kEnding, NameChange::kSigns};
-constexpr size_t kLongestEnding = 5;  // .jpeg, without the point
+constexpr std::array kNameChanges = {NameChange::kForm,  NameChange::kCase, NameChange::kFolder, NameChange::kEnding,
+                                     NameChange::kSigns, NameChange::kKind, NameChange::kTail};
+constexpr std::array<std::string_view, 12> kInnerEndings = {".jpg",  ".jpeg", ".png",  ".bmp", ".gif", ".tif",
+                                                            ".tiff", ".webp", ".heic", ".dcm", ".nii", ".npy"};  // before another one
+constexpr size_t kLongestEnding = 5;                                                                             // .jpeg, without the point
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -56,12 +59,34 @@ std::string changed_name(const std::string& name, NameChange change) {
   text = normal_path(text);
   if (change == NameChange::kForm) return text;
   text = without_case(text);
-  if (change == NameChange::kEnding) text.resize(text.size() - ending(text).size());
+  if (change == NameChange::kSigns) text.resize(std::min(text.size(), text.find('?')));  // the query of an address
+  if (change == NameChange::kEnding || change >= NameChange::kKind) text.resize(text.size() - ending(text).size());
+  if (change >= NameChange::kKind && std::ranges::find(kInnerEndings, ending(text)) != kInnerEndings.end())
+    text.resize(text.size() - ending(text).size());
   return text;
 }
 
 bool ends_with_part(std::string_view whole, std::string_view end) {
   return whole == end || (whole.size() > end.size() && whole.ends_with(end) && whole[whole.size() - end.size() - 1] == '/');
+}
+
+// The number of their last parts that are the same.
+int64_t common_parts(std::string_view a, std::string_view b) {
+  int64_t parts = 0;
+  while (!a.empty() && last_part(a) == last_part(b)) {
+    ++parts;
+    const size_t of_a = a.rfind('/'), of_b = b.rfind('/');
+    if (of_a == std::string_view::npos || of_b == std::string_view::npos) break;
+    a = a.substr(0, of_a), b = b.substr(0, of_b);
+  }
+  return parts;
+}
+
+// "/home/a/1.png", "C:\\a\\1.png", "file:///a/1.png".
+bool is_whole_path(std::string_view name) {
+  const size_t colon = name.find(':');
+  return name.starts_with('/') || name.starts_with('\\') || name.starts_with('~') ||
+         (colon != std::string_view::npos && colon + 1 < name.size() && (name[colon + 1] == '/' || name[colon + 1] == '\\'));
 }
 
 const char* name_change(NameChange change) {
@@ -71,10 +96,12 @@ const char* name_change(NameChange change) {
     case NameChange::kCase:
       return "case";
     case NameChange::kFolder:
+    case NameChange::kTail:
       return "folder";
     case NameChange::kSigns:
       return "percent signs";
     case NameChange::kEnding:
+    case NameChange::kKind:
       break;
   }
   return "ending";
@@ -129,8 +156,16 @@ std::vector<int64_t> SampleNames::find_changed(const std::string& name, NameChan
   const auto candidates = places.find(by_part ? std::string(last_part(own)) : own);
   if (candidates == places.end() || last_part(own).empty()) return {};
   std::vector<int64_t> found;
+  int64_t most = is_whole_path(name) ? 1 : 2;  // parts that fit
   for (const int64_t place : candidates->second) {
     const std::string& sample = names_[static_cast<size_t>(place)];
+    if (change == NameChange::kTail) {
+      const int64_t parts = common_parts(own, changed_name(sample, change));
+      if (parts > most) found.clear();
+      if (parts >= most && found.size() < 2) found.push_back(place);
+      most = std::max(most, parts);
+      continue;
+    }
     if (by_part) {
       const std::string other = changed_name(sample, change);
       if (!ends_with_part(own, other) && !ends_with_part(other, own)) continue;
@@ -223,12 +258,13 @@ JoinedRows join_rows(const std::string& csv, const std::vector<RowName>& rows, c
   for (const NameChange change : kNameChanges) {
     ChangedNames changed;
     std::vector<int64_t> unnamed;
+    if (change >= NameChange::kKind) is_changed.assign(is_changed.size(), false);  // a weak likeness does not dispute a stronger one
     for (const int64_t r : rest) {
       const RowName& row = rows[static_cast<size_t>(r)];
       const std::vector<int64_t> found = samples.find_changed(row.name, change);
-      if (found.size() == 2) refuse_two(csv, row, samples.name(found[0]), samples.name(found[1]));
+      if (found.size() == 2 && change < NameChange::kKind) refuse_two(csv, row, samples.name(found[0]), samples.name(found[1]));
       const size_t sample = found.empty() ? 0 : static_cast<size_t>(found[0]);
-      if (found.empty() || (joined.of_sample[sample] != kUnknown && !is_changed[sample])) {
+      if (found.size() != 1 || (joined.of_sample[sample] != kUnknown && !is_changed[sample])) {
         unnamed.push_back(r);
         continue;
       }

@@ -7,7 +7,9 @@
 //   folder  one of the two names ends with the other, from a / on: "1.png" and "train/cat/1.png"
 //   ending  the same of names of which one has no ending: "1" and "train/cat/1.png"
 //   signs   as for folder, with %20 and the like as the characters that they stand for
-// A row that fits two samples is an error that names both.
+//   kind    as for ending, of names of two endings: "1.JPG" and "cat/1.png", "1.png.jpg" and "1.png"
+//   tail    one file name and the folder above it, or, where the row has a path of another machine ("C:\\x\\1.png"), the file name alone
+// A row that fits two samples is an error that names both; by kind or tail it names none.
 #pragma once
 
 #include <array>
@@ -31,7 +33,7 @@ struct RowName {
 // "a/b.png" of "./a//b.png" and "x/../a/b.png".
 std::string normal_path(const std::string& path);
 
-enum class NameChange { kForm, kCase, kFolder, kEnding, kSigns };
+enum class NameChange { kForm, kCase, kFolder, kEnding, kSigns, kKind, kTail };
 
 class SampleNames {
  public:
@@ -52,7 +54,7 @@ class SampleNames {
 
   std::vector<std::string> names_;
   std::unordered_map<std::string, int64_t> places_;
-  mutable std::array<std::optional<Places>, 5> changed_;  // made when they are needed
+  mutable std::array<std::optional<Places>, 7> changed_;  // made when they are needed
 };
 
 // Rows of a CSV and samples.

@@ -19,13 +19,70 @@ namespace debias {
 namespace {
 
 constexpr size_t kMostDigits = 18;
-constexpr int64_t kIgnored = 255, kFarBelow = 254;  // segmentation masks mark what is not to be counted by 255
+constexpr std::array<int64_t, 6> kCodes = {99, 255, 999, 9999, 65535, 99999};  // mark what is unknown where the others are far below
+constexpr size_t kLongestWord = 9;                                             // of kNothing and kInBrackets, with brackets
+
+// By which programs write that nothing is there, in any case and in brackets: (null), [n/a], <NaN>.
+constexpr std::array<std::string_view, 4> kNothing = {"nan", "null", "n/a", "n.a."}, kInBrackets = {"na", "blank", "empty", "missing"};
+
+// By which people write it, and which may be values too.
+constexpr std::array<std::string_view, 38> kPlaceholders = {
+    "unknown",       "unk",           "missing",   "none",         "other",         "others",      "na",
+    "n.a",           "nil",           "undefined", "unspecified",  "not available", "not known",   "not applicable",
+    "not specified", "not recorded",  "not given", "no data",      "nodata",        "no value",    "tbd",
+    "tba",           "todo",          "blank",     "empty",        "unlabeled",     "unlabelled",  "unassigned",
+    "undetermined",  "indeterminate", "unbekannt", "keine angabe", "inconnu",       "desconocido", "sconosciuto",
+    "misc",          "nan",           "null"};
+
+// Numbers for it, among names.
+constexpr std::array<std::string_view, 4> kNumbers = {"-1", "-9", "-99", "-999"};
 
 std::string counted_fields(int64_t fields) { return fields == 1 ? "1 field" : fmt::format("{} fields", fields); }
 
 // "1 field, 'nan', is" or "2 fields such as 'nan' are".
 std::string fields_such_as(int64_t fields, std::string_view first) {
   return fields == 1 ? fmt::format("1 field, '{}', is", first) : fmt::format("{} such as '{}' are", counted_fields(fields), first);
+}
+
+template <class Words>
+bool is_among(std::string_view word, const Words& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::string_view inside_brackets(std::string_view word) {
+  constexpr std::string_view kOpen = "([{<", kClosed = ")]}>";
+  const size_t kind = word.size() < 3 ? std::string_view::npos : kOpen.find(word.front());
+  return kind != std::string_view::npos && word.back() == kClosed[kind] ? word.substr(1, word.size() - 2) : word;
+}
+
+// #VALUE!, #DIV/0!, #NAME?, #WERT!, #NV, Err:502.
+bool is_spreadsheet_error(std::string_view field) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (field.starts_with("Err:")) return field.size() == 7 && std::ranges::all_of(field.substr(4), is_digit);
+  if (field == "#NV" || field == "#GETTING_DATA") return true;
+  const bool is_marked = field.size() > 3 && field.front() == '#' && (field.back() == '!' || field.back() == '?');
+  const auto is_sign = [&](char c) {
+    return (c >= 'A' && c <= 'Z') || is_digit(c) || c == '/' || c == '_' || static_cast<signed char>(c) < 0;
+  };
+  const std::string_view name = is_marked ? field.substr(1, field.size() - 2) : field;
+  return is_marked && !is_digit(name.front()) && std::ranges::all_of(name, is_sign);
+}
+
+// "-", "--", a longer dash, "?", "." or "...".
+bool is_blank_sign(std::string_view field) {
+  if (field.empty()) return false;
+  for (const std::string_view sign : {"-", "?", ".", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "\u2026"}) {
+    std::string_view rest = field;
+    while (rest.starts_with(sign)) rest.remove_prefix(sign.size());
+    if (rest.empty()) return true;
+  }
+  return false;
+}
+
+// Such as + or !, beside which - and ? are values.
+bool is_other_sign(std::string_view field) {
+  constexpr std::string_view kSigns = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+  return !field.empty() && field.find_first_not_of(kSigns) == std::string_view::npos && !is_blank_sign(field);
 }
 
 std::string_view without_zeros(std::string_view field) {
@@ -152,8 +209,15 @@ bool is_missing_word(std::string_view field) {
   constexpr std::array<std::string_view, 19> kWords = {"nan",  "NaN",    "-nan",    "-NaN",     "NA",      "N/A",  "n/a",
                                                        "<NA>", "#NA",    "#N/A",    "#N/A N/A", "null",    "NULL", "None",
                                                        "NaT",  "1.#IND", "-1.#IND", "1.#QNAN",  "-1.#QNAN"};
-  return std::ranges::find(kWords, field) != kWords.end();
+  if (is_among(field, kWords) || is_spreadsheet_error(field) || field == "\\N") return true;
+  if (field.size() > kLongestWord) return false;
+  const std::string word = without_case(field);
+  const std::string_view inside = inside_brackets(word);
+  const bool is_titled = field.size() > 1 && field[0] == 'N' && field[1] >= 'a';  // Nan and Null are names of people
+  return (is_among(inside, kNothing) && !is_titled) || (inside.size() < word.size() && is_among(inside, kInBrackets));
 }
+
+bool is_missing_value(std::string_view field) { return is_missing_word(field) || is_blank_sign(field); }
 
 void clear_spellings(ColumnFields& column) {
   struct Spellings {
@@ -195,8 +259,9 @@ void clear_spellings(ColumnFields& column) {
 void clear_missing_words(ColumnFields& column) {
   int64_t missing = 0;
   std::string word;
+  const bool has_signs = std::ranges::any_of(column.values, is_other_sign);
   for (std::string& field : column.values) {
-    if (!is_missing_word(field)) continue;
+    if (field.empty() || !(is_missing_word(field) || (!has_signs && is_blank_sign(field)))) continue;
     if (missing++ == 0) word = field;
     field.clear();
   }
@@ -269,15 +334,29 @@ void note_decimals(ColumnFields& column, const CategoricalValues& values) {
 }
 
 std::string note_on_codes(const std::string& title, const CategoricalValues& values, const char* what) {
-  if (values.kind != ValueKind::kIntegers || values.names.empty()) return "";
-  const int64_t least = integer_of(values.names.front()).value_or(0), largest = integer_of(values.names.back()).value_or(0);
-  const int64_t second = values.names.size() < 2 ? 0 : integer_of(values.names[values.names.size() - 2]).value_or(0);
-  const bool below = least < kUnknown, above = largest == kIgnored && second < kFarBelow;
-  if (!below && !above) return "";
-  const int64_t place = below ? 0 : std::ssize(values.names) - 1;
-  const std::string& name = values.names[static_cast<size_t>(place)];
-  return fmt::format("column '{}': {} is read as {} {} ({}); where it means unknown, leave the field empty", title, name, what, name,
-                     counted_fields(std::count(values.values.begin(), values.values.end(), place)));
+  if (values.names.empty()) return "";
+  const auto note = [&](size_t place, int64_t more) {
+    const std::string& name = values.names[place];
+    return fmt::format("column '{}': {} is read as {} {} ({}){}; where it means unknown, leave the field empty", title, name, what, name,
+                       counted_fields(std::count(values.values.begin(), values.values.end(), static_cast<int64_t>(place))),
+                       more == 0 ? "" : fmt::format(", as {} {} more", more == 1 ? "is" : "are", more));
+  };
+  if (values.kind == ValueKind::kIntegers) {
+    const int64_t least = integer_of(values.names.front()).value_or(0), largest = integer_of(values.names.back()).value_or(0);
+    const int64_t second = values.names.size() < 2 ? 0 : integer_of(values.names[values.names.size() - 2]).value_or(0);
+    if (least < kUnknown) return note(0, 0);
+    const bool is_code = std::ranges::find(kCodes, largest) != kCodes.end() &&
+                         (largest == 255 ? second < 254 : values.names.size() > 1 && 2 * second < largest);
+    return is_code ? note(values.names.size() - 1, 0) : "";
+  }
+  const auto is_placeholder = [](const std::string& name) {
+    const std::string word = without_case(name);
+    return is_among(inside_brackets(word), kPlaceholders) || is_among(name, kNumbers);
+  };
+  const auto first = std::ranges::find_if(values.names, is_placeholder);
+  return first == values.names.end() || values.names.size() < 2
+             ? ""
+             : note(static_cast<size_t>(first - values.names.begin()), std::ranges::count_if(values.names, is_placeholder) - 1);
 }
 
 CategoricalValues numbered_values(const ColumnFields& numbers, const ColumnFields& names) {

@@ -4,7 +4,7 @@
 // Fields are compared as plain_text (normal_form.h): blanks of any kind at their ends do not count, those between are one space, and
 // characters are composed. A note counts fields that are written otherwise than the same value elsewhere in the column.
 //
-// Unknown are an empty field and a word that stands for a missing value (is_missing_word). Where all other fields are integers, -1 is unknown
+// Unknown are an empty field and what stands for a missing value (is_missing_value). Where all other fields are integers, -1 is unknown
 // too. The rest is one of these:
 //   integers  each is an integer as it is printed, or with zeros after the point, as pandas writes integers with gaps: 0, 7, -1, +7, 1.0.
 //             In numeric order, and named as printed.
@@ -31,15 +31,20 @@ struct ColumnFields {
   ColumnFields selected(const std::vector<int64_t>& rows) const;  // of these rows; for kUnknown an empty field of line 0
 };
 
-// The spellings that pandas reads as missing: nan, NaN, -nan, -NaN, NA, N/A, n/a, <NA>, #NA, #N/A, #N/A N/A, null, NULL, None, NaT,
-// 1.#IND, -1.#IND, 1.#QNAN, -1.#QNAN. Others are names, such as none.
+// What pandas, databases and spreadsheets write for a missing value: nan, NA, N/A, <NA>, #NA, #N/A, #N/A N/A, None, NaT, 1.#IND, 1.#QNAN,
+// \N, nan, null, n/a and n.a. in any case, these and na, blank, empty and missing in brackets, and errors of spreadsheets, such as #VALUE! and
+// Err:502. Others are names, such as none.
 bool is_missing_word(std::string_view field);
+
+// Also signs alone: -, --, ?, . and longer ones of each.
+bool is_missing_value(std::string_view field);
 
 // Makes each field its plain_text, with the note "column 'city': 2 fields such as 'New  York' are read as 'New York', from which they differ
 // only in blanks or Unicode form" where a value is written in several ways.
 void clear_spellings(ColumnFields& column);
 
-// Empties the fields that are words for missing values, with the note "column 'bias': 2 fields such as 'nan' are read as unknown".
+// Empties the fields that are missing values, with the note "column 'bias': 2 fields such as 'nan' are read as unknown".
+// Signs are values where others, such as +, are in the column.
 void clear_missing_words(ColumnFields& column);
 
 // 7 of 7, +7, 007 and 7.0: at most 18 digits.
@@ -73,8 +78,9 @@ CategoricalValues categorical_values(ColumnFields& column, SignsAlone signs = Si
 // Adds the note "column 'age': 2 fields such as '3.5' are read as names, not as numbers" where decimals are among numbers.
 void note_decimals(ColumnFields& column, const CategoricalValues& values);
 
-// "column 'label': 255 is read as class 255 (3 fields); ..." of integers that other programs write for an unknown class: those below -1, and
-// 255 where the others are far below. Empty without them. `what` is "class" or "bias label".
+// "column 'label': 255 is read as class 255 (3 fields); ..." of values that others write for an unknown one: integers below -1, 255 and 999 (and
+// the like) where the others are far below, and words such as unknown, none and other. Empty without them. `what` is "class", "bias label" or
+// "group".
 std::string note_on_codes(const std::string& title, const CategoricalValues& values, const char* what);
 
 // Values that have a number and a name, in the order of the numbers; -1 and an empty number are unknown, an empty name is the number.

@@ -118,6 +118,30 @@ TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
   EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
 }
 
+TEST_F(LabelJoin, LabelsThatContradictTheClassFoldersAreCounted) {
+  for (const char* image : {"cat/1.png", "cat/2.png", "dog/1.png", "dog/2.png"}) add(image);
+  const auto swapped = open_with("path,label\ncat/1.png,Cat\ncat/2.png,dog\ndog/1.png,cat\ndog/2.png,dog\n");
+  EXPECT_THAT(swapped->info().remarks, Contains(HasSubstr("column label: 2 of 4 labels contradict the class folder of the image, such as "
+                                                          "'dog' for cat/2.png; labels count, not folders")));
+  const auto others = open_with("path,label\ncat/1.png,ape\ncat/2.png,bee\ndog/1.png,ape\ndog/2.png,bee\n");
+  EXPECT_THAT(others->info().remarks, testing::Not(Contains(HasSubstr("contradict"))));
+}
+
+TEST(LabelsBesideFolders, NumbersThatFollowTheFoldersButForAFewAreCounted) {
+  std::vector<std::string> folders, labels, images;
+  for (int i = 0; i < 40; ++i) {
+    folders.emplace_back(i < 20 ? "cat" : "dog");
+    labels.emplace_back(i < 20 ? "0" : "1");
+    images.push_back(folders.back() + "/" + std::to_string(i));
+  }
+  EXPECT_EQ(note_on_folders("y", folders, labels, images), "");
+  labels[25] = "0";
+  EXPECT_THAT(note_on_folders("y", folders, labels, images),
+              HasSubstr("column y: 1 of 40 labels contradicts the class folder of the image, such as '0' for dog/25"));
+  labels[25] = "";
+  EXPECT_EQ(note_on_folders("y", folders, labels, images), "");
+}
+
 TEST_F(LabelJoin, WordsForMissingValuesAreARemarkOfTheirColumn) {
   for (const char* image : {"1.png", "2.png", "3.png"}) add(image);
   const auto data = open_with("path,label\n1.png,cat\n2.png,nan\n3.png,NA\n");

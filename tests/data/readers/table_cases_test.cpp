@@ -120,6 +120,15 @@ TEST(TableCases, ColumnsAreReadAsThePythonPackageReadsThem) {
   }
 }
 
+TEST(TableCases, CodesAndWordsForUnknownAreSaid) {
+  for (const json& one : cases()["codes"]) {
+    ColumnFields fields{"c.csv", "x", one["values"].get<std::vector<std::string>>(), {}, {}};
+    fields.lines.assign(fields.values.size(), 2);
+    const std::string what = one["of"];
+    EXPECT_EQ(note_on_codes("x", categorical_values(fields, SignsAlone::kName), what.c_str()), one["note"].get<std::string>());
+  }
+}
+
 TEST(TableCases, NamesAreJoinedAsThePythonPackageJoinsThem) {
   for (const json& one : cases()["joins"]) {
     SCOPED_TRACE(one["what"].get<std::string>());

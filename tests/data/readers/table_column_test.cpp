@@ -63,16 +63,6 @@ TEST(TableColumn, WordsForMissingValuesAreClearedAndCounted) {
   EXPECT_THAT(one.notes, ElementsAre("column 'label': 1 field, '#N/A', is read as unknown"));
 }
 
-TEST(TableColumn, CodesOfUnknownClassesAreSaid) {
-  const auto note = [](const std::vector<std::string>& values) { return note_on_codes("label", values_of(values), "class"); };
-  EXPECT_EQ(note({"0", "255", "1", "255"}),
-            "column 'label': 255 is read as class 255 (2 fields); where it means unknown, leave the field empty");
-  EXPECT_THAT(note({"-100", "3"}), HasSubstr("-100 is read as class -100 (1 field)"));
-  EXPECT_THAT(note({"254", "255"}), IsEmpty());
-  EXPECT_THAT(note({"-1", "0", "7"}), IsEmpty());
-  EXPECT_THAT(note({"cat", "255"}), IsEmpty());
-}
-
 TEST(TableColumn, DecimalsAreSaidWhereTheyMakeGroups) {
   ColumnFields fields = column({"1", "3.5", "2.25", ""});
   note_decimals(fields, categorical_values(fields));
