@@ -52,6 +52,7 @@ struct AuditFinding {
   std::vector<std::string> with_it = {};  // names of shortcuts that add nothing
   bool follows = false;                   // it is one of those of another finding
   bool names_classes = false;             // the label under another name
+  bool divides_classes = false;           // of names: each value lies in one class, of which there are several
   bool expected = false;
   // Empty where a column has the values, or where no other row can be given one.
   std::function<std::string(const Picture&)> value_of = {};
@@ -66,7 +67,7 @@ struct AuditResult {
   int64_t images = 0;
   std::vector<std::string> classes;
   RowGroups groups;
-  std::vector<std::string> identifiers;  // columns that name groups
+  std::vector<std::string> identifiers;  // columns of the CSV that name groups
   std::vector<AuditFinding> findings;    // shortcuts in order, then what is worth a look, then the others by effect
   double smallest_share = 1;             // of a class's groups: a mark on fewer would be missed
   std::vector<PropertyKind> searched;
@@ -74,6 +75,9 @@ struct AuditResult {
 
   std::vector<const AuditFinding*> of(AuditVerdict verdict) const;  // without those that follow from another
 };
+
+// RowGroups::from of names that count anew in each class.
+std::string restarting(const std::string& name);
 
 // Shortcuts that this audit cannot detect, in words.
 std::vector<std::string> not_detectable(const AuditResult& result);

@@ -40,6 +40,7 @@ Json finding_json(const AuditFinding& f, const AuditResult& result) {
                {"with_it", f.with_it},
                {"expected", f.expected}};
   if (f.names_classes) json["note"] = "the label under another name";
+  if (f.divides_classes) json["note"] = "each value lies in one class";
   return json;
 }
 
