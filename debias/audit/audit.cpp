@@ -489,6 +489,7 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
     finding.divides_classes = of_name && divides_every_class(finding.property, rows);
     finding.expected = is_expected(finding.property, expected);
     finding.verdict = verdict_of(finding, rows, groups.groups, content);
+    static_cast<ClassContrast&>(finding.tested) = finding.tested.largest;
     const PropertyKind kind = finding.property.kind;
     if (std::ranges::find(result.searched, kind) == result.searched.end()) result.searched.push_back(kind);
     result.findings.push_back(std::move(finding));

@@ -47,7 +47,7 @@ constexpr auto enum_words(AuditVerdict) { return named("shortcut", "look", "none
 
 struct AuditFinding {
   Property property = {};
-  TestedProperty tested = {};
+  TestedProperty tested = {};  // its contrast is the largest in either sense
   AuditVerdict verdict = AuditVerdict::kNone;
   std::vector<std::string> with_it = {};  // names of shortcuts that add nothing
   bool follows = false;                   // it is one of those of another finding
