@@ -429,6 +429,10 @@ double shared_area(const ImagePlace& a, const ImagePlace& b) {
   return w > 0 && h > 0 ? w * h / (a.width * a.height) : 0;
 }
 
+bool is_of_one_colour(const Picture& picture) {
+  return std::ranges::equal(picture.thumbnail.begin(), picture.thumbnail.end() - 3, picture.thumbnail.begin() + 3, picture.thumbnail.end());
+}
+
 bool is_expected(const Property& property, const Expected& expected) {
   const auto is_named = [&](const std::string& name) { return property.name == name || property.name == "column " + name; };
   return std::ranges::any_of(expected.names, is_named) || std::ranges::any_of(expected.kept_names, is_named) ||
@@ -467,6 +471,7 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   AuditResult result;
   result.images = std::ssize(rows.labels);
   result.classes = rows.classes;
+  result.plain_images = std::ranges::count_if(rows.pictures, is_of_one_colour);
   FoundGroups groups = find_groups(rows);
   result.identifiers = groups.identifiers;
   progress.begin("comparing", 3);
@@ -561,7 +566,14 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
              "backgrounds that recur in kind but not in pixels, such as snow or water",
              "combinations of properties that say nothing one by one"};
   }
-  if (!searched(PropertyKind::kDescription)) kinds.emplace_back("marks in images: no images were given");
+  if (result.plain_images > 0) {
+    kinds.insert(kinds.begin(),
+                 fmt::format("marks in {} of {} images, which are of one colour as they are read (drawings on a clear ground "
+                             "need transparency=white)",
+                             result.plain_images, result.images));
+  } else if (!searched(PropertyKind::kDescription)) {
+    kinds.emplace_back("marks in images: no images were given");
+  }
   if (!searched(PropertyKind::kColumn)) kinds.emplace_back("where and how images were taken: no columns were given");
   if (searched(PropertyKind::kDirection))
     kinds.emplace_back("shortcuts that features alone show: a direction or a cluster is worth a look at most");

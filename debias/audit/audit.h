@@ -69,6 +69,7 @@ struct AuditResult {
   RowGroups groups;
   std::vector<std::string> identifiers;  // columns of the CSV that name groups
   std::vector<AuditFinding> findings;    // shortcuts in order, then what is worth a look, then the others by effect
+  int64_t plain_images = 0;              // of one colour: nothing can be seen in them
   double smallest_share = 1;             // of a class's groups: a mark on fewer would be missed
   std::vector<PropertyKind> searched;
   std::vector<std::string> notes;

@@ -548,6 +548,23 @@ TEST_F(FolderAuditTest, SubFoldersThatClassesShareAreAProperty) {
   EXPECT_EQ(audit.result.findings.front().verdict, AuditVerdict::kShortcut);
 }
 
+TEST_F(FolderAuditTest, ImagesOfOneColourAreSaidToShowNothing) {
+  for (const char* name : {"ape", "bee"}) {
+    for (int i = 0; i < 24; ++i) {
+      Image image{16 + i % 5, 16, 3, {}};
+      image.pixels.assign(static_cast<size_t>(image.height) * 48, 0);
+      const fs::path file = fs::path(path("plain")) / name / fmt::format("{}.png", i);
+      fs::create_directories(file.parent_path());
+      const auto bytes = encode_png(image);
+      std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+  const FolderAudit audit = audit_folder(options_of(path("plain")), 0);
+  EXPECT_EQ(audit.result.plain_images, 48);
+  EXPECT_THAT(not_detectable(audit.result).front(), HasSubstr("marks in 48 of 48 images, which are of one colour as they are read"));
+  EXPECT_THAT(audit_text(audit, {}, {}), HasSubstr("they are of one colour as they are read, so that marks were not looked for"));
+}
+
 TEST_F(FolderAuditTest, AFileNameThatIsNotUtf8IsEscapedInTheBiasFile) {
   write("clean");
   fs::rename(path("clean") + "/ape/1000.jpg", path("clean") + "/ape/k\xe4se.jpg");
