@@ -48,6 +48,7 @@ TEST(FindingWords, SayWhatAPersonSees) {
   EXPECT_EQ(shares_text(named("image size", Kind::kFile, {"800x600"}), result), "98 % of vehicle are 800 x 600, 6 % of the others");
   const std::vector<std::pair<AuditFinding, std::string>> expected = {
       {named("file format", Kind::kFile, {"PNG"}), "are PNG files"},
+      {named("grey or colour", Kind::kFile, {"grey"}), "are grey images"},
       {named("EXIF camera", Kind::kFile, {"no value"}), "have no EXIF camera"},
       {named("name prefix", Kind::kFile, {"IMG_"}), "have names that begin with IMG_"},
       {named("column site", Kind::kColumn, {"Rome"}), "have Rome in column site"},

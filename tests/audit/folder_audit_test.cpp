@@ -532,6 +532,27 @@ TEST_F(PatientAuditTest, FewSubFoldersOfEachClassAreNoFindingAndANoteAsksForGrou
   EXPECT_THAT(audit.result.notes, testing::Contains(HasSubstr("sub-folder is no finding: its 6 values")));
 }
 
+TEST_F(FolderAuditTest, GreyImagesAreAPropertyOfTheirOwn) {
+  Random random({.seed = 23});
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < 60; ++i) {
+      Image image = scene(false, 90, random);
+      const bool grey = (k == 0) != (random.uniform() < 0.1);
+      for (size_t p = 0; grey && p < image.pixels.size(); p += 3) image.pixels[p + 1] = image.pixels[p + 2] = image.pixels[p];
+      const fs::path file = fs::path(path("grey")) / (k == 0 ? "ape" : "bee") / fmt::format("{}.jpg", i);
+      fs::create_directories(file.parent_path());
+      const auto bytes = encode_jpeg(image, 90);
+      std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+  const FolderAudit audit = audit_folder(options_of(path("grey")), 0);
+  const AuditFinding& first = audit.result.findings.front();
+  EXPECT_EQ(first.property.name, "grey or colour");
+  EXPECT_EQ(first.class_value_text(), "grey");
+  EXPECT_EQ(first.verdict, AuditVerdict::kShortcut);
+  EXPECT_THAT(bias_file(audit, "grey or colour"), HasSubstr("ape/1.jpg,ape,grey\n"));
+}
+
 TEST_F(FolderAuditTest, SubFoldersThatClassesShareAreAProperty) {
   write("clean", 60, 60);
   Random random({.seed = 5});
