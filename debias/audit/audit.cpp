@@ -299,13 +299,14 @@ bool is_common(const Property& property, int32_t value, const AuditRows& rows) {
 // description that goes with a class hardly more than they do may be moved by content, too. So may one that the directions of lines, or
 // sharpness that frequencies as a whole, say more than: blur and noise move these, too, but less than what measures them.
 struct EffectOfContent {
-  double of_tones = 0, of_tone_curve = 0, of_lines = 0, of_frequencies = 0;
+  double of_tones = 0, of_tone_curve = 0, of_lines = 0, of_frequencies = 0, of_colours = 0;
 
   bool may_explain(const Property& property, double effect) const {
     constexpr double kBeyond = 0.2, kClearly = 0.02;
     if (property.kind != PropertyKind::kDescription) return false;
     if (property.name == name_of(GlobalProperty::kNoise))
       return effect < std::max(of_tones, of_lines - kClearly);                                              // raises contrast itself
+    if (property.name == name_of(TextureProperty::kFringes) && effect < of_colours + kBeyond) return true;  // red edges, blue edges
     if (property.name == name_of(TextureProperty::kShading) && effect < of_tone_curve + kBeyond / 2) return true;
     return effect < of_tones + kBeyond || effect < of_lines - kClearly ||
            (property.name == name_of(GlobalProperty::kSharpness) && effect < of_frequencies);
@@ -320,6 +321,8 @@ EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& propertie
     const auto is = [&](auto description) { return property.name == name_of(description); };
     if (is(GlobalProperty::kBrightness) || is(GlobalProperty::kContrast) || is(TextureProperty::kTones))
       content.of_tones = std::max(content.of_tones, tested[i].effect);
+    if (is(TextureProperty::kColours) || is(GlobalProperty::kChroma) || is(GlobalProperty::kCastRed) || is(GlobalProperty::kCastBlue))
+      content.of_colours = std::max(content.of_colours, tested[i].effect);
     if (is(TextureProperty::kToneCurve)) content.of_tone_curve = tested[i].effect;
     if (is(TextureProperty::kLines)) content.of_lines = tested[i].effect;
     if (is(TextureProperty::kFrequencies)) content.of_frequencies = tested[i].effect;
