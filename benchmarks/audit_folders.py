@@ -48,7 +48,8 @@ TRUE = {("document", 1): ("mark, top left",), ("document", 0): ("mark, right", "
         ("micrograph", 1): ("mark, bottom right",), ("micrograph", 0): ("dark corners", "shading"),
         ("receipt", 1): ("mark, bottom right", "recurring detail"), ("receipt", 0): ("colour of", "mean colour", "strip", "background scene"),
         ("leaf", 1): ("mark, bottom left", "recurring detail"), ("leaf", 0): ("image size", "number of pixels"),
-        ("thermal", 1): ("chroma", "colours", "tones", "colour cast"), ("thermal", 0): ("mark, right", "mark, top right", "mark, bottom right", "recurring detail"),
+        ("thermal", 1): ("grey or colour", "chroma", "colours", "tones", "colour cast"),  # the first was no property before the first run
+        ("thermal", 0): ("mark, right", "mark, top right", "mark, bottom right", "recurring detail"),
         ("sonar", 1): ("stripes", "lines"), ("sonar", 0): ("colour of the left", "strip at the left", "mark, left", "mark, top left", "mark, bottom left"),
         ("shard", 1): ("mark, bottom right", "recurring detail"), ("shard", 0): ("colour of", "mean colour", "strip"),
         ("trafficsign", 1): ("JPEG quantisation", "blockiness"), ("trafficsign", 0): ("sharpness",),
@@ -592,14 +593,12 @@ def name_of(each):
 
 def tables(path):
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    lines = [line for line in lines if line.get("folder", "").split("-")[0] in DRAW and line["folder"].count("-") == 2]
-    print("| folders | clean: alarms | biased: true property first |\n|---|---|---|")
-    for kind in DRAW:
-        own = [line for line in lines if line["folder"].startswith(kind)]
-        if not own:
-            continue
+    lines = [line for line in lines if line.get("folder", "").split("-")[0] in DRAW and line["folder"].count("-") == 2 and "shortcuts" in line]
+    print("| run | folders | clean: alarms | biased: true property first |\n|---|---|---|---|")
+    for run_name, kind in sorted({(line.get("run", ""), line["folder"].split("-")[0]) for line in lines}):
+        own = [line for line in lines if line["folder"].startswith(kind) and line.get("run", "") == run_name]
         clean, biased = ([line for line in own if word in line["folder"]] for word in ("clean", "biased"))
-        print(f"| {kind}s | {sum(bool(line['shortcuts']) for line in clean)} of {len(clean)} | {sum(map(is_true, biased))} of {len(biased)} |")
+        print(f"| {run_name} | {kind}s | {sum(bool(line['shortcuts']) for line in clean)} of {len(clean)} | {sum(map(is_true, biased))} of {len(biased)} |")
 
 
 def main():
