@@ -163,7 +163,7 @@ def by_cleanlab(folder):
     except ImportError:  # the audit alone is counted
         return {"reported": [], "missing": True}
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    files = [(str(path), number) for number, name in enumerate(classes) for path in sorted((folder / name).iterdir())]
+    files = [(str(path), number) for number, name in enumerate(classes) for path in sorted((folder / name).rglob("*")) if path.is_file()]
     start = time.perf_counter()
     images = datasets.Dataset.from_dict({"image": [path for path, _ in files], "label": [number for _, number in files]})
     lab = Datalab(data=images.cast_column("image", datasets.Image()), label_name="label", image_key="image", verbosity=0)

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "debias/audit/near_vectors.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 
@@ -47,29 +49,85 @@ std::optional<RowGroups> groups_of_pictures(const AuditRows& rows) {
   return groups_of_times(times, cameras);
 }
 
-// The identifier column with the fewest groups.
-std::optional<RowGroups> groups_of_identifiers(const AuditRows& rows, const std::vector<std::string>& identifiers) {
+bool is_identifier(const AuditColumn& column, const AuditRows& rows) {
+  return names_groups(column.values, rows.labels, static_cast<int32_t>(rows.classes.size()));
+}
+
+// The identifier with the fewest groups, of columns or of names.
+std::optional<RowGroups> groups_of_identifiers(const AuditRows& rows, bool of_names) {
   std::optional<RowGroups> fewest;
   for (const AuditColumn& column : rows.columns) {
-    if (std::ranges::find(identifiers, column.name) == identifiers.end()) continue;
+    if (column.of_names != of_names || !is_identifier(column, rows)) continue;
     RowGroups groups = groups_of_values({column.values});
-    groups.from = "column " + column.name;
+    groups.from = (of_names ? "" : "column ") + column.name;
     if (!fewest || groups.count < fewest->count) fewest = std::move(groups);
   }
   return fewest;
 }
 
-std::optional<RowGroups> groups_of_copies(const AuditRows& rows) {
-  if (rows.pictures.empty()) return std::nullopt;
+std::vector<LikenessVector> likeness_vectors(const AuditRows& rows) {
   std::vector<LikenessVector> vectors;
   for (const Picture& picture : rows.pictures) vectors.push_back(likeness_vector(picture.small));
-  return groups_of_near_copies(vectors);
+  return vectors;
+}
+
+// Mean correlation of the details of images, by whether two are of one class and of one value.
+class MeanLikeness {
+ public:
+  MeanLikeness(const std::vector<LikenessVector>& images, const std::vector<std::string>& values, const std::vector<int32_t>& labels) {
+    constexpr size_t kMostPairs = 1'000'000;
+    const size_t step = 1 + images.size() * images.size() / 2 / kMostPairs;
+    for (size_t i = 0; i < images.size(); ++i) {
+      if (values[i].empty() || images[i].detail.empty()) continue;
+      for (size_t j = i + 1; j < images.size(); ++j) {
+        const bool value = values[i] == values[j], label = labels[i] == labels[j];
+        if (images[j].detail.empty() || (!value && (i + j) % step != 0)) continue;
+        sum_[label][value] += std::inner_product(images[i].detail.begin(), images[i].detail.end(), images[j].detail.begin(), 0.0);
+        ++count_[label][value];
+      }
+    }
+  }
+  // How much more two images of one value are alike.
+  double gain(bool one_class) const { return mean(one_class, true) - mean(one_class, false); }
+
+ private:
+  double mean(bool label, bool value) const { return sum_[label][value] / std::max(count_[label][value], 1.0); }
+
+  double sum_[2][2] = {}, count_[2][2] = {};
+};
+
+// Names that count anew in each class, as cat/01/3.jpg and dog/01/7.jpg: images of one value are alike within a class and not across.
+std::optional<RowGroups> groups_of_restarting_names(const AuditRows& rows) {
+  constexpr double kAlike = 0.1, kAcross = 0.25;
+  if (rows.pictures.empty()) return std::nullopt;
+  std::optional<RowGroups> fewest;
+  std::vector<LikenessVector> images;
+  for (const AuditColumn& column : rows.columns) {
+    if (!column.of_names) continue;
+    AuditColumn own = column;
+    for (size_t row = 0; row < own.values.size(); ++row) {
+      if (!own.values[row].empty()) own.values[row] = fmt::format("{}/{}", rows.labels[row], column.values[row]);
+    }
+    RowGroups groups = groups_of_values({own.values});
+    if ((fewest && groups.count >= fewest->count) || !is_identifier(own, rows)) continue;
+    if (images.empty()) images = likeness_vectors(rows);
+    const MeanLikeness likeness(images, column.values, rows.labels);
+    if (likeness.gain(true) < kAlike || likeness.gain(false) > kAcross * likeness.gain(true)) continue;
+    groups.from = restarting(column.name);
+    fewest = std::move(groups);
+  }
+  return fewest;
+}
+
+std::optional<RowGroups> groups_of_copies(const AuditRows& rows) {
+  if (!rows.embeddings.empty()) return groups_of_near_vectors(rows.embeddings, rows.dimensions, rows.labels);
+  return rows.pictures.empty() ? std::nullopt : groups_of_near_copies(likeness_vectors(rows));
 }
 
 FoundGroups find_groups(const AuditRows& rows) {
   FoundGroups found;
   for (const AuditColumn& column : rows.columns) {
-    if (names_groups(column.values, rows.labels, static_cast<int32_t>(rows.classes.size()))) found.identifiers.push_back(column.name);
+    if (!column.of_names && is_identifier(column, rows)) found.identifiers.push_back(column.name);
   }
   const auto take = [&](std::optional<RowGroups> groups) {
     if (groups) found.groups = std::move(*groups);
@@ -77,10 +135,20 @@ FoundGroups find_groups(const AuditRows& rows) {
   };
   if (!rows.group_columns.empty()) {
     found.groups = asked_groups(rows);
-  } else if (!take(groups_of_pictures(rows)) && !take(groups_of_identifiers(rows, found.identifiers)) && !take(groups_of_copies(rows))) {
+  } else if (!take(groups_of_pictures(rows)) && !take(groups_of_identifiers(rows, false)) && !take(groups_of_identifiers(rows, true)) &&
+             !take(groups_of_restarting_names(rows)) && !take(groups_of_copies(rows))) {
     found.groups = single_rows(std::ssize(rows.labels));
   }
   return found;
+}
+
+// A title such as patient, of values that repeat: classes may share them, so that they alone do not tell.
+bool proposes_groups(const AuditColumn& column, const FoundGroups& groups) {
+  constexpr size_t kLeastValues = 8;
+  const bool is_found = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end();
+  if (column.of_names || is_found || !is_group_title(column.name)) return false;
+  const std::set<std::string_view> distinct(column.values.begin(), column.values.end());
+  return distinct.size() >= kLeastValues && 5 * distinct.size() <= 4 * column.values.size();
 }
 
 // ------------------------------------------------------------------------------------------------------------------------- properties
@@ -104,7 +172,7 @@ std::vector<MeasuredProperty> all_properties(const AuditRows& rows, const FoundG
   for (const AuditColumn& column : rows.columns) {
     const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
                               std::ranges::find(rows.group_columns, column.name) != rows.group_columns.end();
-    if (names_groups || !column.unusable.empty()) continue;
+    if (names_groups || column.of_names || !column.unusable.empty()) continue;
     Property property = column_property(column);
     property.name = "column " + property.name;
     all.push_back({std::move(property), {}});
@@ -134,10 +202,21 @@ bool names_every_class(const Property& property, const AuditRows& rows) {
   return std::ranges::all_of(classes_of, single) && std::ranges::all_of(values_of, single);
 }
 
-bool is_text_of_people(const Property& property) {
-  return property.kind == PropertyKind::kColumn || property.name == name_of(FileFact::kNamePrefix) ||
-         property.name == name_of(FileFact::kNameSuffix) || property.name == name_of(FileFact::kNamePattern) ||
-         property.name == name_of(FileFact::kFolder);
+bool is_part_of_name(const Property& property) {
+  return property.name == name_of(FileFact::kNamePrefix) || property.name == name_of(FileFact::kNameSuffix) ||
+         property.name == name_of(FileFact::kNamePattern) || property.name == name_of(FileFact::kFolder);
+}
+
+// Each value lies in one class, but for one in twenty, and a class has several: patients, products, kinds within a class. What is below a
+// class folder lies in a class by construction.
+bool divides_every_class(const Property& property, const AuditRows& rows) {
+  constexpr double kPure = 0.95;
+  std::map<int32_t, std::set<int32_t>> classes_of;
+  for (size_t row = 0; row < rows.labels.size(); ++row) {
+    if (!property.says_absent(property.values[row])) classes_of[property.values[row]].insert(rows.labels[row]);
+  }
+  const auto pure = std::ranges::count_if(classes_of, [](const auto& entry) { return entry.second.size() == 1; });
+  return classes_of.size() > rows.classes.size() && static_cast<double>(pure) >= kPure * static_cast<double>(classes_of.size());
 }
 
 // --------------------------------------------------------------------------------------------------------------------------- verdicts
@@ -220,13 +299,14 @@ bool is_common(const Property& property, int32_t value, const AuditRows& rows) {
 // description that goes with a class hardly more than they do may be moved by content, too. So may one that the directions of lines, or
 // sharpness that frequencies as a whole, say more than: blur and noise move these, too, but less than what measures them.
 struct EffectOfContent {
-  double of_tones = 0, of_tone_curve = 0, of_lines = 0, of_frequencies = 0;
+  double of_tones = 0, of_tone_curve = 0, of_lines = 0, of_frequencies = 0, of_colours = 0;
 
   bool may_explain(const Property& property, double effect) const {
     constexpr double kBeyond = 0.2, kClearly = 0.02;
     if (property.kind != PropertyKind::kDescription) return false;
     if (property.name == name_of(GlobalProperty::kNoise))
-      return effect < std::max(of_tones, of_lines - kClearly);  // raises contrast itself
+      return effect < std::max(of_tones, of_lines - kClearly);                                              // raises contrast itself
+    if (property.name == name_of(TextureProperty::kFringes) && effect < of_colours + kBeyond) return true;  // red edges, blue edges
     if (property.name == name_of(TextureProperty::kShading) && effect < of_tone_curve + kBeyond / 2) return true;
     return effect < of_tones + kBeyond || effect < of_lines - kClearly ||
            (property.name == name_of(GlobalProperty::kSharpness) && effect < of_frequencies);
@@ -241,6 +321,8 @@ EffectOfContent effect_of_content(const std::vector<MeasuredProperty>& propertie
     const auto is = [&](auto description) { return property.name == name_of(description); };
     if (is(GlobalProperty::kBrightness) || is(GlobalProperty::kContrast) || is(TextureProperty::kTones))
       content.of_tones = std::max(content.of_tones, tested[i].effect);
+    if (is(TextureProperty::kColours) || is(GlobalProperty::kChroma) || is(GlobalProperty::kCastRed) || is(GlobalProperty::kCastBlue))
+      content.of_colours = std::max(content.of_colours, tested[i].effect);
     if (is(TextureProperty::kToneCurve)) content.of_tone_curve = tested[i].effect;
     if (is(TextureProperty::kLines)) content.of_lines = tested[i].effect;
     if (is(TextureProperty::kFrequencies)) content.of_frequencies = tested[i].effect;
@@ -257,7 +339,7 @@ AuditVerdict verdict_of(const AuditFinding& finding, const AuditRows& rows, cons
   const TestedProperty& tested = finding.tested;
   const Property& property = finding.property;
   constexpr double kLeastOfEdge = 0.2;  // rarer colours are many: of groups that are not told
-  if (finding.names_classes) return AuditVerdict::kNone;
+  if (finding.names_classes || finding.divides_classes) return AuditVerdict::kNone;
   const bool is_content = content.may_explain(property, tested.effect) || is_common(property, tested.value, rows) ||
                           (property.kind == PropertyKind::kEdge && tested.in_class < kLeastOfEdge) ||
                           (needs_exceptions(property) && !has_exceptions(property, tested, rows, groups));
@@ -350,6 +432,10 @@ double shared_area(const ImagePlace& a, const ImagePlace& b) {
   return w > 0 && h > 0 ? w * h / (a.width * a.height) : 0;
 }
 
+bool is_of_one_colour(const Picture& picture) {
+  return std::ranges::equal(picture.thumbnail.begin(), picture.thumbnail.end() - 3, picture.thumbnail.begin() + 3, picture.thumbnail.end());
+}
+
 bool is_expected(const Property& property, const Expected& expected) {
   const auto is_named = [&](const std::string& name) { return property.name == name || property.name == "column " + name; };
   return std::ranges::any_of(expected.names, is_named) || std::ranges::any_of(expected.kept_names, is_named) ||
@@ -358,6 +444,8 @@ bool is_expected(const Property& property, const Expected& expected) {
 }
 
 }  // namespace
+
+std::string restarting(const std::string& name) { return name + " of each class"; }
 
 std::string AuditFinding::class_value_text() const {
   const auto v = static_cast<size_t>(tested.value);
@@ -386,6 +474,7 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   AuditResult result;
   result.images = std::ssize(rows.labels);
   result.classes = rows.classes;
+  result.plain_images = std::ranges::count_if(rows.pictures, is_of_one_colour);
   FoundGroups groups = find_groups(rows);
   result.identifiers = groups.identifiers;
   progress.begin("comparing", 3);
@@ -403,9 +492,12 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
                          .tested = numbers[i],
                          .value_of = std::move(properties[i].value_of),
                          .value_of_vector = std::move(properties[i].value_of_vector)};
-    finding.names_classes = is_text_of_people(finding.property) && names_every_class(finding.property, rows);
+    const bool of_name = is_part_of_name(finding.property);
+    finding.names_classes = (of_name || finding.property.kind == PropertyKind::kColumn) && names_every_class(finding.property, rows);
+    finding.divides_classes = of_name && divides_every_class(finding.property, rows);
     finding.expected = is_expected(finding.property, expected);
     finding.verdict = verdict_of(finding, rows, groups.groups, content);
+    static_cast<ClassContrast&>(finding.tested) = finding.tested.largest;
     const PropertyKind kind = finding.property.kind;
     if (std::ranges::find(result.searched, kind) == result.searched.end()) result.searched.push_back(kind);
     result.findings.push_back(std::move(finding));
@@ -413,9 +505,10 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   const auto key = [&rows](const AuditFinding& finding) {
     const bool shortcut = finding.verdict == AuditVerdict::kShortcut;
     const int place = shortcut ? order_of(finding.property.kind) : is_central(finding.property, rows) ? 1 : 0;
-    constexpr double kAboutTheSame = 0.05;
-    return std::tuple(static_cast<int>(finding.verdict), place, -std::round(finding.tested.effect / kAboutTheSame),
-                      unfamiliarity_of(finding.property), -finding.tested.effect);
+    constexpr double kAboutTheSame = 0.05, kOfMean = 0.1;  // a strip or a mark on one side moves the mean of the frame, too
+    const double effect = finding.tested.effect - (finding.property.name.starts_with("mean ") ? kOfMean : 0);
+    return std::tuple(static_cast<int>(finding.verdict), place, -std::round(effect / kAboutTheSame), unfamiliarity_of(finding.property),
+                      -finding.tested.effect);
   };
   std::ranges::stable_sort(result.findings, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   list_with_earlier(result.findings, rows, groups.groups, seed);
@@ -424,6 +517,14 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
   for (const AuditFinding& finding : result.findings) {
     if (finding.names_classes) result.notes.push_back(fmt::format("{} is the label under another name", finding.property.name));
   }
+  const bool is_guess = rows.group_columns.empty() && (groups.groups.from == "near-copies" || groups.groups.from == "none");
+  for (const AuditFinding& finding : result.findings) {
+    if (!finding.divides_classes || finding.names_classes || !is_guess) continue;
+    result.notes.push_back(
+        fmt::format("{} is no finding: its {} values, such as '{}', each lie in one class. If they name patients, bursts or products, give "
+                    "a CSV with a column of them: --labels FILE.csv --group COLUMN",
+                    finding.property.name, finding.property.count(), finding.class_value_text()));
+  }
   for (const std::string& name : expected.names) finding_named(result, name, "audit: --expect");
   for (const std::string& name : expected.kept_names) {
     const bool is_there = std::ranges::any_of(result.findings, [&](const AuditFinding& finding) {
@@ -431,14 +532,19 @@ AuditResult audit(const AuditRows& rows, const Expected& expected, uint64_t seed
     });
     if (!is_there) result.notes.push_back(fmt::format("'{}' was expected in an earlier audit, and is no property of these images", name));
   }
-  const auto given = rows.group_columns.empty();
-  if (given && groups.groups.from == "near-copies") {
+  if (groups.groups.from == "near-copies") {
     result.notes.push_back(
-        fmt::format("{:.0f} % of the images have near-copies, which are kept together; if a column names bursts, patients or "
+        fmt::format("{:.0f} % of the {} have near-copies, which are kept together; if a column names bursts, patients or "
                     "products, give it with --group",
-                    100 * groups.groups.joined_share()));
+                    100 * groups.groups.joined_share(), rows.embeddings.empty() ? "images" : "rows"));
   }
   for (const AuditColumn& column : rows.columns) {
+    if (is_guess && proposes_groups(column, groups)) {
+      const std::set<std::string_view> distinct(column.values.begin(), column.values.end());
+      result.notes.push_back(fmt::format(
+          "column {} has {} values in {} rows: rows of one value are not independent; if it names what belongs together, add --group {}",
+          column.name, distinct.size(), column.values.size(), column.name));
+    }
     const bool names_groups = std::ranges::find(groups.identifiers, column.name) != groups.identifiers.end() ||
                               std::ranges::find(rows.group_columns, column.name) != rows.group_columns.end();
     if (!column.unusable.empty() && !names_groups) {
@@ -464,7 +570,14 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
              "backgrounds that recur in kind but not in pixels, such as snow or water",
              "combinations of properties that say nothing one by one"};
   }
-  if (!searched(PropertyKind::kDescription)) kinds.emplace_back("marks in images: no images were given");
+  if (result.plain_images > 0) {
+    kinds.insert(kinds.begin(),
+                 fmt::format("marks in {} of {} images, which are of one colour as they are read (drawings on a clear ground "
+                             "need transparency=white)",
+                             result.plain_images, result.images));
+  } else if (!searched(PropertyKind::kDescription)) {
+    kinds.emplace_back("marks in images: no images were given");
+  }
   if (!searched(PropertyKind::kColumn)) kinds.emplace_back("where and how images were taken: no columns were given");
   if (searched(PropertyKind::kDirection))
     kinds.emplace_back("shortcuts that features alone show: a direction or a cluster is worth a look at most");

@@ -47,11 +47,12 @@ constexpr auto enum_words(AuditVerdict) { return named("shortcut", "look", "none
 
 struct AuditFinding {
   Property property = {};
-  TestedProperty tested = {};
+  TestedProperty tested = {};  // its contrast is the largest in either sense
   AuditVerdict verdict = AuditVerdict::kNone;
   std::vector<std::string> with_it = {};  // names of shortcuts that add nothing
   bool follows = false;                   // it is one of those of another finding
   bool names_classes = false;             // the label under another name
+  bool divides_classes = false;           // of names: each value lies in one class, of which there are several
   bool expected = false;
   // Empty where a column has the values, or where no other row can be given one.
   std::function<std::string(const Picture&)> value_of = {};
@@ -66,14 +67,18 @@ struct AuditResult {
   int64_t images = 0;
   std::vector<std::string> classes;
   RowGroups groups;
-  std::vector<std::string> identifiers;  // columns that name groups
+  std::vector<std::string> identifiers;  // columns of the CSV that name groups
   std::vector<AuditFinding> findings;    // shortcuts in order, then what is worth a look, then the others by effect
+  int64_t plain_images = 0;              // of one colour: nothing can be seen in them
   double smallest_share = 1;             // of a class's groups: a mark on fewer would be missed
   std::vector<PropertyKind> searched;
   std::vector<std::string> notes;
 
   std::vector<const AuditFinding*> of(AuditVerdict verdict) const;  // without those that follow from another
 };
+
+// RowGroups::from of names that count anew in each class.
+std::string restarting(const std::string& name);
 
 // Shortcuts that this audit cannot detect, in words.
 std::vector<std::string> not_detectable(const AuditResult& result);

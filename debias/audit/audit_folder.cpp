@@ -16,6 +16,7 @@
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/csv_table.h"
 #include "debias/data/readers/label_join.h"
+#include "debias/data/row_groups.h"
 #include "debias/image/dicom.h"
 #include "debias/image/image_decode.h"
 
@@ -321,6 +322,26 @@ void take_masks(const AuditFolderOptions& options, const std::string& prefix, Au
 
 }  // namespace
 
+void take_name_columns(AuditFolder& folder) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& source, const std::string& label) {
+    const std::string within = '/' + source, of_class = '/' + label + '/';
+    const size_t found = label.empty() ? std::string::npos : within.find(of_class);
+    names.push_back(found == std::string::npos ? source : within.substr(found + of_class.size()));
+  };
+  for (size_t i = 0; i < folder.files.size(); ++i) add(folder.files[i].source, folder.label_names[i]);
+  for (const OtherImage& other : folder.other_splits) add(other.file.source, other.label_name);
+  for (NamePart& part : parts_of_names(names)) {
+    if (has_column(folder.columns, part.from)) continue;
+    const auto others = part.values.begin() + std::ssize(folder.files);
+    for (size_t i = 0; i < folder.other_splits.size(); ++i) {
+      folder.other_splits[i].column_values.push_back(others[static_cast<ptrdiff_t>(i)]);
+    }
+    part.values.erase(others, part.values.end());
+    folder.columns.push_back({.name = std::move(part.from), .values = std::move(part.values), .of_names = true});
+  }
+}
+
 AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   const FolderLayout layout = find_layout(options.folder);
   const std::string split = options.split.empty() ? layout.train : options.split;
@@ -335,6 +356,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
       if (!has_column(header, title)) throw usage_error("audit: --group names columns of a CSV; give it with --labels FILE.csv");
     }
     take_header(std::move(header), folder);
+    take_name_columns(folder);
     return folder;
   }
   const CsvTable table(options.labels);
@@ -345,6 +367,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   take_columns(options, table, rows, header, folder);
   take_other_columns(options, table, folder);
   take_header(std::move(header), folder);
+  take_name_columns(folder);
   return folder;
 }
 

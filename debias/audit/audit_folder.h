@@ -40,6 +40,9 @@ struct AuditFolder {
   std::vector<std::string> notes;  // one line each: what was left out and why
 };
 
+// Adds columns that the names of all images give (parts_of_names), below the folder of the class. One titled as another column is left out.
+void take_name_columns(AuditFolder& folder);
+
 // Header fields of DICOM files that differ are further columns (dicom.h).
 //
 // Labels come from the CSV's column `label` if it has one (table_column.h), else from the class folders. Images without a label or a row,

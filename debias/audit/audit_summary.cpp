@@ -40,6 +40,7 @@ Json finding_json(const AuditFinding& f, const AuditResult& result) {
                {"with_it", f.with_it},
                {"expected", f.expected}};
   if (f.names_classes) json["note"] = "the label under another name";
+  if (f.divides_classes) json["note"] = "each value lies in one class";
   return json;
 }
 
@@ -65,6 +66,10 @@ std::string verdict_line(const AuditResult& result, const std::string& rows) {
     if (!finding->expected) alarms.push_back(finding);
   }
   const std::string beside = expected == 0 ? "" : fmt::format(" but {} that {} expected", expected, expected == 1 ? "is" : "are");
+  if (alarms.empty() && result.plain_images > 0 && result.plain_images == result.images) {
+    return fmt::format("no shortcut{} in the files of {} {}; they are of one colour as they are read, so that marks were not looked for",
+                       beside, result.images, rows);
+  }
   if (alarms.empty()) {
     return fmt::format("no shortcut{} in {} {}", beside, result.images, rows) +
            (result.smallest_share >= 1 ? "; there are too few groups to see one"

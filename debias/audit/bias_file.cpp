@@ -80,10 +80,14 @@ std::vector<std::string> groups_of_columns(const FolderAudit& audit, size_t imag
   for (size_t c = 0; c < folder.columns.size(); ++c) {
     const std::string& name = folder.columns[c].name;
     const bool asked = std::ranges::find(audit.rows.group_columns, name) != audit.rows.group_columns.end();
-    if (!asked && (!audit.rows.group_columns.empty() || audit.result.groups.from != "column " + name)) continue;
+    const std::string& from = audit.result.groups.from;
+    const bool restarts = from == restarting(name);
+    if (!asked && (!audit.rows.group_columns.empty() || (from != "column " + name && from != name && !restarts))) continue;
     for (size_t i = 0; i < images; ++i) {
       const std::string* value = column_value(folder, c, i);
-      if (value != nullptr && !value->empty()) names[i] += (names[i].empty() ? "" : ", ") + *value;
+      if (value == nullptr || value->empty()) continue;
+      const std::string& label = i < folder.files.size() ? folder.label_names[i] : folder.other_splits[i - folder.files.size()].label_name;
+      names[i] += (names[i].empty() ? "" : ", ") + (restarts ? label + "/" : "") + *value;
     }
   }
   return names;
@@ -113,12 +117,13 @@ std::vector<std::string> bursts(const std::vector<PictureFile>& files) {
   return names;
 }
 
-// The name of each image's group, where columns or times say what belongs together: near-copies are a guess, which others make, too.
+// The name of each image's group, where columns, names or times say what belongs together: near-copies are a guess, which others make, too.
 std::vector<std::string> group_names(const FolderAudit& audit) {
   std::vector<PictureFile> files = audit.folder.files;
   for (const OtherImage& other : audit.folder.other_splits) files.push_back(other.file);
   if (audit.result.groups.from == "times") return bursts(files);
-  return audit.result.groups.from.starts_with("column ") ? groups_of_columns(audit, files.size()) : std::vector<std::string>();
+  const bool guessed = audit.result.groups.from == "near-copies" || audit.result.groups.from == "none";
+  return guessed ? std::vector<std::string>() : groups_of_columns(audit, files.size());
 }
 
 }  // namespace

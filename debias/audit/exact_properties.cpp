@@ -21,6 +21,16 @@ bool all_numbers(const std::vector<std::string>& values) {
   return std::ranges::all_of(values, [&](const std::string& value) { return value.empty() || parse_number(value, &number); });
 }
 
+// Whether red, green and blue are one, as in scans and in images of grey palettes: photographs in colour never are.
+std::string grey_or_colour(const Picture& picture) {
+  constexpr int kRounding = 2;
+  const std::vector<uint8_t>& rgb = picture.thumbnail;
+  for (size_t i = 0; i + 2 < rgb.size(); i += 3) {
+    if (std::abs(rgb[i] - rgb[i + 1]) > kRounding || std::abs(rgb[i + 2] - rgb[i + 1]) > kRounding) return "colour";
+  }
+  return "grey";
+}
+
 }  // namespace
 
 std::vector<MeasuredProperty> file_properties(const PictureRows& rows) {
@@ -32,6 +42,9 @@ std::vector<MeasuredProperty> file_properties(const PictureRows& rows) {
     found.push_back({text_property(std::string(name_of(static_cast<FileFact>(f))), PropertyKind::kFile, texts, kLeastOfValue),
                      [f](const Picture& picture) { return picture.facts.facts[f]; }});
   }
+  std::vector<std::string> colours;
+  for (const Picture& picture : rows.pictures) colours.push_back(grey_or_colour(picture));
+  found.push_back({text_property("grey or colour", PropertyKind::kFile, colours, kLeastOfValue), grey_or_colour});
   for (size_t m = 0; m < kFileMeasures; ++m) {
     std::vector<double> numbers;
     for (const Picture& picture : rows.pictures) numbers.push_back(picture.facts.measures[m]);

@@ -12,6 +12,7 @@ struct AuditColumn {
   std::string name;
   std::vector<std::string> values;  // one per row; empty: unknown
   std::string unusable = "";        // why it is no property, though it may name groups; empty if it is one
+  bool of_names = false;            // made from names of images (parts_of_names): it may name groups, and is no property
 };
 
 std::vector<MeasuredProperty> file_properties(const PictureRows& rows);

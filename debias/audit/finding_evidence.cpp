@@ -24,6 +24,11 @@ bool shows_it(const AuditFinding& finding, size_t row) {
   return finding.property.says_absent(tested.value) ? !finding.property.says_absent(value) : value == tested.value;
 }
 
+// Its class has it less often than the others: it is told by what it lacks.
+bool is_rarer_in_class(const AuditFinding& finding) {
+  return finding.property.says_absent(finding.tested.value) == (finding.tested.in_class >= finding.tested.elsewhere);
+}
+
 const PictureFile& file_of_row(const FolderAudit& audit, size_t row) { return audit.folder.files[static_cast<size_t>(audit.files[row])]; }
 
 }  // namespace
@@ -46,7 +51,7 @@ std::vector<double> class_shares(const AuditFinding& finding, const AuditRows& r
 
 std::vector<size_t> evidence_rows(const AuditFinding& finding, const FolderAudit& audit, bool with, size_t most) {
   const AuditRows& rows = audit.rows;
-  const bool absent = finding.property.says_absent(finding.tested.value);
+  const bool rarer = is_rarer_in_class(finding);
   std::vector<std::vector<size_t>> of_class(rows.classes.size());
   std::vector<std::set<int32_t>> groups(rows.classes.size());
   for (const bool anew : {true, false}) {  // rows of new groups, then the others
@@ -67,8 +72,8 @@ std::vector<size_t> evidence_rows(const AuditFinding& finding, const FolderAudit
       }
     }
   };
-  take(with != absent);
-  take(with == absent);
+  take(with != rarer);
+  take(with == rarer);
   return chosen;
 }
 

@@ -14,8 +14,8 @@ namespace debias {
 // finding's class is tested.in_class, or 1 less it.
 std::vector<double> class_shares(const AuditFinding& finding, const AuditRows& rows, const RowGroups& groups);
 
-// Up to `most` rows that have it, or have not. Those with it are of its class as far as there are some, the others of the other classes,
-// a row of each class in turn; rows of new groups first.
+// Up to `most` rows that have it, or have not. Those with it are of its class as far as there are some, the others of the other classes (the
+// other way round where its class has it less often), a row of each class in turn; rows of new groups first.
 std::vector<size_t> evidence_rows(const AuditFinding& finding, const FolderAudit& audit, bool with, size_t most);
 
 // A file for a page, and where in it the finding is.

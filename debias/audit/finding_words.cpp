@@ -107,6 +107,7 @@ std::string file_phrase(const AuditFinding& finding, const std::string& value) {
     const size_t x = value.find('x');
     return x == std::string::npos ? "are " + value : fmt::format("are {} x {}", value.substr(0, x), value.substr(x + 1));
   }
+  if (name == "grey or colour") return fmt::format("are {} images", value);
   if (name == "file format") return fmt::format("are {} files", value);
   if (name == "EXIF camera") return fmt::format("were taken with {}", value);
   if (name == "EXIF month") return fmt::format("were taken in {}", value);

@@ -27,7 +27,7 @@ std::vector<PictureFile> chosen_files(const AuditFolder& folder, const std::vect
 void run_audit(const std::vector<std::string>& sample_notes, const AuditFolderOptions& options, uint64_t seed, FolderAudit& done,
                Progress& progress) {
   for (const AuditColumn& column : done.folder.columns) {
-    AuditColumn own{column.name, {}, column.unusable};
+    AuditColumn own{column.name, {}, column.unusable, column.of_names};
     for (const int64_t file : done.files) own.values.push_back(column.values[static_cast<size_t>(file)]);
     done.rows.columns.push_back(std::move(own));
   }
@@ -232,6 +232,7 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
     if (table.rows.has_splits) folder.splits.emplace_back(enum_name(table.rows.splits[i]));
   }
   take_table_columns(options, table.rows, folder);
+  if (!table.rows.names.empty()) take_name_columns(folder);
   return folder;
 }
 

@@ -141,24 +141,33 @@ std::vector<double> LabelTest::statistics(const Property& property, const Labell
 
 namespace {
 
-// Where one class has a value, or values on one side of a bin, more often than the others by the largest share.
+// Where one class has a value, or values on one side of a bin, more often than the others by the largest share, and where the difference is
+// largest in either sense.
 void locate(const Property& property, const std::vector<double>& table, TestedProperty& found) {
   const auto values = static_cast<size_t>(property.count());
   const std::vector<double> class_weight = counted_weights(property, table);
   const size_t classes = class_weight.size();
   const double weight = std::accumulate(class_weight.begin(), class_weight.end(), 0.0);
   const double* all = table.data() + classes * values;
-  double best = -1;
+  double most = -1, largest = -1;
   const auto consider = [&](size_t k, size_t v, double sum, double of_all, bool above, double factor) {
-    const double in_class = sum / class_weight[k], elsewhere = (of_all - sum) / std::max(weight - class_weight[k], 1e-12);
-    if (factor * (in_class - elsewhere) <= best) return;
-    best = factor * (in_class - elsewhere);
-    found.label = static_cast<int32_t>(k);
-    found.value = static_cast<int32_t>(v);
-    found.above = above;
-    found.in_class = in_class;
-    found.elsewhere = elsewhere;
-    found.groups_with = sum;
+    constexpr double kAsLarge = 1.0001,
+                     kOfAbsent = 0.5;  // that a class has it says more than that it lacks it, a value more than none of them
+    const ClassContrast contrast{static_cast<int32_t>(k),
+                                 static_cast<int32_t>(v),
+                                 above,
+                                 sum / class_weight[k],
+                                 (of_all - sum) / std::max(weight - class_weight[k], 1e-12),
+                                 sum};
+    const double difference = contrast.in_class - contrast.elsewhere;
+    if (factor * difference > most) {
+      most = factor * difference;
+      static_cast<ClassContrast&>(found) = contrast;
+    }
+    const double in_either_sense = (factor < 1 ? kOfAbsent : factor) * std::max(kAsLarge * difference, -difference);
+    if (in_either_sense <= largest) return;
+    largest = in_either_sense;
+    found.largest = contrast;
   };
   for (size_t k = 0; k < classes; ++k) {
     if (too_few(property, class_weight[k], weight - class_weight[k])) continue;

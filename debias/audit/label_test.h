@@ -20,15 +20,20 @@
 
 namespace debias {
 
-struct TestedProperty {
-  double p_adjusted = 1;  // of the class with the largest (J - mu) / sigma
-  double effect = 0;      // J*, the largest of the classes
-  // Where the property is seen best: present in more of the class than elsewhere.
+// How often one class has a value, and the others.
+struct ClassContrast {
   int32_t label = 0;
   int32_t value = 0;                   // of an ordered property, the bin at whose lower end it divides
   bool above = false;                  // of an ordered property: values from there on are those of the class, else those below
   double in_class = 0, elsewhere = 0;  // shares of groups
   double groups_with = 0;              // groups of the class that have it, in groups' worth
+};
+
+// The contrast is that of the class that has a value more often than elsewhere by the largest share.
+struct TestedProperty : ClassContrast {
+  double p_adjusted = 1;  // of the class with the largest (J - mu) / sigma
+  double effect = 0;      // J*, the largest of the classes
+  ClassContrast largest;  // of a class that has a value more often or less often: what all classes but one have marks that one
 };
 
 class LabelTest {

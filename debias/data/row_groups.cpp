@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "debias/data/parallel_blocks.h"
@@ -221,6 +222,34 @@ std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>>
     if (camera == next_camera && next_time - time <= kSecondsOfRun) joined.join(order[i - 1], order[i]);
   }
   return if_plausible(joined.groups("times"), kLeastInRuns);
+}
+
+std::vector<NamePart> parts_of_names(std::span<const std::string> names) {
+  constexpr size_t kMostNumbers = 4;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::vector<NamePart> parts = {{"sub-folder", {}}, {"first sub-folder", {}}};
+  for (size_t number = 1; number <= kMostNumbers; ++number) parts.push_back({"file name to number " + std::to_string(number), {}});
+  for (const std::string& name : names) {
+    const size_t slash = name.rfind('/'), first_slash = name.find('/');
+    const std::string folder = slash == std::string::npos ? "" : name.substr(0, slash);
+    parts[0].values.push_back(folder);
+    parts[1].values.push_back(first_slash == slash ? "" : name.substr(0, first_slash));
+    const size_t begin = slash == std::string::npos ? 0 : slash + 1, dot = name.rfind('.');
+    const size_t end = dot == std::string::npos || dot < begin ? name.size() : dot;
+    size_t at = begin;
+    for (size_t p = 2; p < parts.size(); ++p) {
+      while (at < end && !is_digit(name[at])) ++at;
+      while (at < end && is_digit(name[at])) ++at;
+      parts[p].values.push_back(at > begin && at < end ? name.substr(0, at) : "");
+    }
+  }
+  std::erase_if(parts, [](const NamePart& part) {
+    const auto known = std::ssize(part.values) - std::ranges::count(part.values, "");
+    std::set<std::string_view> distinct(part.values.begin(), part.values.end());
+    distinct.erase("");
+    return 2 * known < std::ssize(part.values) || known == std::ssize(distinct);
+  });
+  return parts;
 }
 
 bool is_group_title(std::string_view title) {

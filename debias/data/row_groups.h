@@ -5,6 +5,7 @@
 //   times        images of one camera whose EXIF times follow each other within 60 s
 //   identifiers  a column with at least 8 values for each class, of which at least 10 repeat, and of whose values 95 % lie in one class,
 //                although at least 30 points fewer would if labels were independent of it
+//   names        sub-folders of class folders, and file names up to a number ("p012" of "p012_3.jpg"), by the rule of identifiers
 //   near-copies  images whose details correlate at 0.9 or more (likeness of 16 x 16 thumbnails), joined transitively
 #pragma once
 
@@ -45,6 +46,15 @@ std::optional<RowGroups> groups_of_times(std::span<const std::optional<int64_t>>
 
 // Whether the values name what the rows are of: see above. `labels` are 0 to classes - 1.
 bool names_groups(std::span<const std::string> values, std::span<const int32_t> labels, int32_t classes);
+
+// What names below the class folders say about what images are of.
+struct NamePart {
+  std::string from;                 // "sub-folder", "first sub-folder", "file name to number 1", ...
+  std::vector<std::string> values;  // one per name; empty where a name has no such part
+};
+// The folder of an image, the first of several, and its file name up to the end of each number that something follows: "p012" of "p012_3.jpg",
+// "vid07" of "vid07-frame003.png". Parts that half of the names have, and that repeat.
+std::vector<NamePart> parts_of_names(std::span<const std::string> names);
 
 // Whether a title says that its column names what rows are of: "patient", "PatientID", "subject no", "video_name"; not "PatientAge".
 bool is_group_title(std::string_view title);

@@ -25,7 +25,8 @@ using testing::Not;
 AuditFinding named(std::string name, PropertyKind kind, std::vector<std::string> values, std::vector<bool> absent = {}) {
   AuditFinding finding;
   finding.property = {.name = std::move(name), .kind = kind, .value_names = std::move(values), .absent = std::move(absent)};
-  finding.tested = {.label = 0, .value = 0, .in_class = 0.98, .elsewhere = 0.06};
+  finding.tested.in_class = 0.98;
+  finding.tested.elsewhere = 0.06;
   return finding;
 }
 AuditFinding ordered(std::string name, PropertyKind kind, std::string edge, bool above) {
@@ -47,6 +48,7 @@ TEST(FindingWords, SayWhatAPersonSees) {
   EXPECT_EQ(shares_text(named("image size", Kind::kFile, {"800x600"}), result), "98 % of vehicle are 800 x 600, 6 % of the others");
   const std::vector<std::pair<AuditFinding, std::string>> expected = {
       {named("file format", Kind::kFile, {"PNG"}), "are PNG files"},
+      {named("grey or colour", Kind::kFile, {"grey"}), "are grey images"},
       {named("EXIF camera", Kind::kFile, {"no value"}), "have no EXIF camera"},
       {named("name prefix", Kind::kFile, {"IMG_"}), "have names that begin with IMG_"},
       {named("column site", Kind::kColumn, {"Rome"}), "have Rome in column site"},
@@ -76,6 +78,13 @@ TEST(FindingWords, AMarkThatAClassLacksIsPresentOnTheOthers) {
   EXPECT_EQ(shares_text(lacks, classes({"bee", "ape"})), "2 % of bee have a mark at the top left, 94 % of the others");
 }
 
+TEST(FindingWords, AColourThatAllClassesButOneHaveIsSaidOfThatOne) {
+  AuditFinding lacks = named("strip at the bottom edge", PropertyKind::kEdge, {"255,255,255", "not plain"}, {false, true});
+  std::swap(lacks.tested.in_class, lacks.tested.elsewhere);
+  EXPECT_EQ(shares_text(lacks, classes({"line", "bar", "pie"})),
+            "6 % of line have a bottom edge of colour 255,255,255 (white), 98 % of the others");
+}
+
 // Two classes; half of the images of the first and a tenth of the second have the value 1, in groups of two rows.
 struct Rows {
   FolderAudit audit;
@@ -100,6 +109,14 @@ struct Rows {
     audit.result.groups.from = "column patient";
   }
 };
+
+TEST(FindingEvidence, ImagesWithoutItAreOfTheClassThatLacksIt) {
+  Rows rows;
+  rows.finding.tested.label = 1;
+  std::swap(rows.finding.tested.in_class, rows.finding.tested.elsewhere);
+  for (const size_t row : evidence_rows(rows.finding, rows.audit, true, 6)) EXPECT_EQ(rows.audit.rows.labels[row], 0);
+  for (const size_t row : evidence_rows(rows.finding, rows.audit, false, 6)) EXPECT_EQ(rows.audit.rows.labels[row], 1);
+}
 
 TEST(FindingEvidence, SharesAreOfGroupsAndRowsOfNewGroupsComeFirst) {
   const Rows rows;

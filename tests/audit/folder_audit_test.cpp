@@ -1,6 +1,7 @@
 // Whole audits of synthetic images: every kind of plant is found as what it is, and clean folders raise no alarm.
 #include "debias/audit/folder_audit.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -476,6 +477,113 @@ TEST_F(FolderAuditTest, TheBiasFileSaysWhatBelongsTogetherInAllSplits) {
   EXPECT_THAT(one, HasSubstr("\ntest/ape/1001.jpg,ape,north,500\n"));
   options.group = {"visit", "day"};
   EXPECT_THAT(bias_file(audit_folder(options, 0), "column site"), HasSubstr("\ntrain/bee/1003.jpg,bee,south,\"501, 1\"\n"));
+}
+
+// 16 patients of each class, with three noisy images each, of a body and a light of their own; `name` gets class, patient and image.
+class PatientAuditTest : public FolderAuditTest {
+ protected:
+  FolderAudit audited(const std::function<std::string(int, int, int)>& name, int patients = 16) const {
+    Random random({.seed = 17});
+    for (int k = 0; k < 2; ++k) {
+      for (int patient = 0; patient < patients; ++patient) {
+        const Image body = scene(false, 90, random);
+        for (int i = 0; i < 3; ++i) {
+          Image image = body;
+          for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(std::clamp<int64_t>(value + random.below(31) - 15, 0, 255));
+          const fs::path file = fs::path(path("clean")) / (k == 0 ? "ape" : "bee") / name(k, patient, i);
+          fs::create_directories(file.parent_path());
+          const auto bytes = encode_png(image);
+          std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+        }
+      }
+    }
+    return audit_folder(options_of(path("clean")), 0);
+  }
+};
+
+TEST_F(PatientAuditTest, SubFoldersOfAClassAreGroupsAndNoFinding) {
+  const FolderAudit audit = audited([](int k, int patient, int i) { return fmt::format("pat{}/{}.png", 2 * patient + k, i); });
+  EXPECT_EQ(audit.result.groups.from, "sub-folder");
+  EXPECT_EQ(audit.result.groups.count, 32);
+  EXPECT_EQ(shortcuts(audit), 0);
+  EXPECT_THAT(audit.result.identifiers, testing::IsEmpty());
+}
+
+TEST_F(PatientAuditTest, BeginningsOfFileNamesAreGroupsAndTheBiasFileHasThem) {
+  FolderAudit audit = audited([](int k, int patient, int i) { return fmt::format("s{:03}_{}.png", 2 * patient + k, i); });
+  EXPECT_EQ(audit.result.groups.from, "file name to number 1");
+  EXPECT_EQ(audit.result.groups.count, 32);
+  audit.result.findings.front().value_of = [](const Picture&) { return "x"; };  // whatever it is
+  EXPECT_THAT(bias_file(audit, audit.result.findings.front().property.name), HasSubstr("\nape/s004_1.png,ape,x,s004\n"));
+}
+
+TEST_F(PatientAuditTest, NumbersThatBeginAnewInEachClassAreGroupsOfTheirClass) {
+  FolderAudit audit = audited([](int, int patient, int i) { return fmt::format("{:02}/{}.png", patient, i); });
+  EXPECT_EQ(audit.result.groups.from, "sub-folder of each class");
+  EXPECT_EQ(audit.result.groups.count, 32);
+  audit.result.findings.front().value_of = [](const Picture&) { return "x"; };
+  EXPECT_THAT(bias_file(audit, audit.result.findings.front().property.name), HasSubstr("\nbee/04/1.png,bee,x,bee/04\n"));
+}
+
+TEST_F(PatientAuditTest, FewSubFoldersOfEachClassAreNoFindingAndANoteAsksForGroups) {
+  const FolderAudit audit =
+      audited([](int k, int patient, int i) { return fmt::format("kind{}/{}.png", 2 * (patient % 3) + k, 3 * patient + i); });
+  EXPECT_EQ(finding_named(audit.result, "sub-folder", "test").verdict, AuditVerdict::kNone);
+  EXPECT_THAT(audit.result.notes, testing::Contains(HasSubstr("sub-folder is no finding: its 6 values")));
+}
+
+TEST_F(FolderAuditTest, GreyImagesAreAPropertyOfTheirOwn) {
+  Random random({.seed = 23});
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < 60; ++i) {
+      Image image = scene(false, 90, random);
+      const bool grey = (k == 0) != (random.uniform() < 0.1);
+      for (size_t p = 0; grey && p < image.pixels.size(); p += 3) image.pixels[p + 1] = image.pixels[p + 2] = image.pixels[p];
+      const fs::path file = fs::path(path("grey")) / (k == 0 ? "ape" : "bee") / fmt::format("{}.jpg", i);
+      fs::create_directories(file.parent_path());
+      const auto bytes = encode_jpeg(image, 90);
+      std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+  const FolderAudit audit = audit_folder(options_of(path("grey")), 0);
+  const AuditFinding& first = audit.result.findings.front();
+  EXPECT_EQ(first.property.name, "grey or colour");
+  EXPECT_EQ(first.class_value_text(), "grey");
+  EXPECT_EQ(first.verdict, AuditVerdict::kShortcut);
+  EXPECT_THAT(bias_file(audit, "grey or colour"), HasSubstr("ape/1.jpg,ape,grey\n"));
+}
+
+TEST_F(FolderAuditTest, SubFoldersThatClassesShareAreAProperty) {
+  write("clean", 60, 60);
+  Random random({.seed = 5});
+  for (const char* name : {"ape", "bee"}) {
+    for (int i = 0; i < 60; ++i) {
+      const bool north = (std::string(name) == "ape") != (random.uniform() < 0.1);
+      const fs::path folder = fs::path(path("clean")) / name, to = folder / (north ? "north" : "south");
+      fs::create_directories(to);
+      fs::rename(folder / fmt::format("{}.jpg", 1000 + i), to / fmt::format("{}.jpg", 1000 + i));
+    }
+  }
+  const FolderAudit audit = audit_folder(options_of(path("clean")), 0);
+  EXPECT_EQ(audit.result.findings.front().property.name, "sub-folder");
+  EXPECT_EQ(audit.result.findings.front().verdict, AuditVerdict::kShortcut);
+}
+
+TEST_F(FolderAuditTest, ImagesOfOneColourAreSaidToShowNothing) {
+  for (const char* name : {"ape", "bee"}) {
+    for (int i = 0; i < 24; ++i) {
+      Image image{16 + i % 5, 16, 3, {}};
+      image.pixels.assign(static_cast<size_t>(image.height) * 48, 0);
+      const fs::path file = fs::path(path("plain")) / name / fmt::format("{}.png", i);
+      fs::create_directories(file.parent_path());
+      const auto bytes = encode_png(image);
+      std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    }
+  }
+  const FolderAudit audit = audit_folder(options_of(path("plain")), 0);
+  EXPECT_EQ(audit.result.plain_images, 48);
+  EXPECT_THAT(not_detectable(audit.result).front(), HasSubstr("marks in 48 of 48 images, which are of one colour as they are read"));
+  EXPECT_THAT(audit_text(audit, {}, {}), HasSubstr("they are of one colour as they are read, so that marks were not looked for"));
 }
 
 TEST_F(FolderAuditTest, AFileNameThatIsNotUtf8IsEscapedInTheBiasFile) {

@@ -100,6 +100,32 @@ TEST(LabelTest, ATagOnOneOfTenClassesIsSeen) {
   EXPECT_GT(tested.effect, 0.4);
 }
 
+// Nine of ten images of three classes have it, one of ten of the fourth: the fourth is told by it, not one of the three.
+TEST(LabelTest, TheLargestDifferenceIsOfTheClassThatLacksWhatTheOthersHave) {
+  const Grouped rows(400, 1, 4);
+  std::vector<int32_t> values;
+  for (size_t i = 0; i < 400; ++i) values.push_back((rows.labels[i] == 2) == (i / 4 % 10 == 0) ? 1 : 0);
+  Property property = names_of(values, 2);
+  property.absent[0] = true;
+  const TestedProperty tested = LabelTest(rows.labels, 4, rows.groups, 0).test({&property}).front();
+  EXPECT_EQ(tested.largest.label, 2);
+  EXPECT_EQ(tested.largest.value, 1);
+  EXPECT_NEAR(tested.largest.in_class, 0.1, 1e-6);
+  EXPECT_NEAR(tested.largest.elsewhere, 0.9, 1e-6);
+}
+
+TEST(LabelTest, OfTwoClassesTheOneThatHasItIsNamed) {
+  const Grouped rows(200, 1, 2);
+  std::vector<int32_t> values;
+  for (size_t i = 0; i < 200; ++i) values.push_back((rows.labels[i] == 1) != (i / 2 % 10 == 0) ? 1 : 0);
+  Property property = names_of(values, 2);
+  property.absent[0] = true;
+  const TestedProperty tested = LabelTest(rows.labels, 2, rows.groups, 0).test({&property}).front();
+  EXPECT_EQ(tested.largest.label, 1);
+  EXPECT_EQ(tested.largest.value, 1);
+  EXPECT_EQ(tested.label, 1);
+}
+
 // Values of whole bursts, independent of the class. As if frames were independent, nearly every property would be found.
 TEST(LabelTest, IndependentPropertiesOfBurstsAreRarelyFoundAndWouldBeWithoutGroups) {
   int with_groups = 0, without = 0;

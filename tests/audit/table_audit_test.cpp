@@ -126,6 +126,80 @@ TEST_F(TableAuditTest, ValuesAreGivenForTheRowsOfAllSplits) {
   EXPECT_THAT(csv, testing::Not(HasSubstr(",,")));
 }
 
+// 40 videos of ten frames, of one class and one operator each; the operator has nothing to do with the class.
+class VideoAuditTest : public testing::Test {
+ protected:
+  static constexpr int64_t kVideos = 40, kFrames = 10, kDimensions = 16;
+
+  // `noise`: how far frames are apart, where videos are 1 apart. A name gets the video's number and the frame's.
+  AuditResult audited(double noise, const char* name, uint64_t seed = 3) const {
+    Random random({.seed = seed});
+    std::vector<float> z;
+    std::ofstream csv(folder_ / "c.csv");
+    csv << "path,label,operator\n";
+    for (int64_t video = 0; video < kVideos; ++video) {
+      std::vector<double> scene;
+      for (int64_t k = 0; k < kDimensions; ++k) scene.push_back(random.normal());
+      const int64_t who = random.below(2);
+      for (int64_t frame = 0; frame < kFrames; ++frame) {
+        for (const double value : scene) z.push_back(static_cast<float>(value + noise * random.normal()));
+        csv << fmt::format(fmt::runtime(name), video, frame) << (video % 2 == 0 ? ",run," : ",walk,") << who << "\n";
+      }
+    }
+    csv.close();
+    write_npy(folder_ / "z.npy", DType::kFloat32, {kVideos * kFrames, kDimensions}, z.data());
+    return audit_table({folder_ / "z.npy", folder_ / "c.csv", {}, "", "", "", {}, {}}, 0).result;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(VideoAuditTest, FramesOfOneVideoAreOneGroupByTheirNames) {
+  const AuditResult result = audited(2, "vid{:02}_frame{:04}.png");
+  EXPECT_EQ(result.groups.count, kVideos);
+  EXPECT_EQ(result.groups.from, "file name to number 1");
+  EXPECT_TRUE(result.of(AuditVerdict::kShortcut).empty());
+}
+
+TEST_F(VideoAuditTest, FramesOfOneVideoAreOneGroupByTheirFeatures) {
+  for (const double noise : {0.05, 0.15, 0.3}) {
+    const AuditResult result = audited(noise, "{}{}");
+    EXPECT_NEAR(result.groups.count, kVideos, 4) << noise;
+    EXPECT_EQ(result.groups.from, "near-copies");
+    EXPECT_TRUE(result.of(AuditVerdict::kShortcut).empty());
+    EXPECT_THAT(result.notes, testing::Contains(HasSubstr("of the rows have near-copies")));
+  }
+  EXPECT_EQ(audited(2, "{}{}").groups.from, "none");
+}
+
+TEST_F(TableAuditTest, RowsThatAreFarApartAndFeaturesThatCollapseOntoClassesAreNoGroups) {
+  EXPECT_EQ(audited().result.groups.from, "none");
+  Random random({.seed = 5});
+  std::vector<float> z;
+  std::ofstream csv(folder_ / "c.csv");
+  csv << "path,label\n";
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t k = 0; k < kDimensions; ++k) z.push_back(static_cast<float>((k == i % 10 ? 10 : 0) + 0.3 * random.normal()));
+    csv << "q" << i << ",c" << i % 10 << "\n";
+  }
+  csv.close();
+  write_npy(folder_ / "z.npy", DType::kFloat32, {kRows, kDimensions}, z.data());
+  EXPECT_EQ(audited().result.groups.from, "none");
+}
+
+TEST_F(TableAuditTest, AColumnTitledPatientOfBothClassesIsProposedAsGroup) {
+  const auto rewritten = [&](const char* title) {
+    std::ofstream csv(folder_ / "c.csv");
+    csv << "path,label," << title << "\n";
+    for (int64_t i = 0; i < kRows; ++i) csv << "p" << i << "," << (i % 2 == 0 ? "ape" : "bee") << "," << i / 8 << "\n";
+    csv.close();
+    return audited().result.notes;
+  };
+  EXPECT_THAT(rewritten("patient_id"), testing::Contains("column patient_id has 50 values in 400 rows: rows of one value are not "
+                                                         "independent; if it names what belongs together, add --group patient_id"));
+  EXPECT_THAT(rewritten("shelf"), testing::Not(testing::Contains(HasSubstr("--group"))));
+}
+
 TEST(ColumnProperty, FewNumbersAreNamesAndMoreAreBins) {
   AuditColumn sites{"site", {}}, ages{"age", {}};
   for (int i = 0; i < 360; ++i) {

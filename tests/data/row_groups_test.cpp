@@ -87,6 +87,26 @@ TEST(RowGroups, NearCopiesAreOneGroupAndPlainPicturesAreNone) {
 }
 
 }  // namespace row_groups_test
+TEST(NameParts, AreFoldersAndNamesUpToEachNumberThatSomethingFollows) {
+  const auto part = [](const std::vector<std::string>& names, const std::string& from) {
+    for (const NamePart& own : parts_of_names(names)) {
+      if (own.from == from) return own.values;
+    }
+    return std::vector<std::string>();
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(part({"pat1/3.png", "pat1/4.png", "pat2/3.png"}, "sub-folder"), (Texts{"pat1", "pat1", "pat2"}));
+  const Texts deep = {"north/p1/3.png", "north/p2/4.png", "south/p3/1.png", "south/p3/2.png"};
+  EXPECT_EQ(part(deep, "sub-folder"), (Texts{"north/p1", "north/p2", "south/p3", "south/p3"}));
+  EXPECT_EQ(part(deep, "first sub-folder"), (Texts{"north", "north", "south", "south"}));
+  const Texts frames = {"vid07-frame003.png", "vid07-frame004.png", "vid08-frame003.png"};
+  EXPECT_EQ(part(frames, "file name to number 1"), (Texts{"vid07", "vid07", "vid08"}));
+  EXPECT_EQ(part(frames, "file name to number 2"), Texts());
+  EXPECT_EQ(part({"s.1/p012_left.jpg", "s.1/p012_right.jpg", "s.1/x"}, "file name to number 1"), (Texts{"s.1/p012", "s.1/p012", ""}));
+  EXPECT_TRUE(parts_of_names(Texts{"0001.jpg", "0002.jpg", "IMG_0003.jpg"}).empty());
+  EXPECT_TRUE(parts_of_names(Texts{"a1_1.jpg", "a2_1.jpg"}).empty());  // nothing repeats
+}
+
 TEST(GroupTitles, AreNamesOfWhatRowsAreOf) {
   for (const char* title : {"patient", "PatientID", "subject no", "video_name", "Sessions", "burst-id", "SOURCE"}) {
     EXPECT_TRUE(is_group_title(title)) << title;
