@@ -85,7 +85,7 @@ TEST_F(Verdicts, OfOneRunGoByTheDifferenceAndItsInterval) {
     expect_parts(verdict.words + " " + verdict.details, words);
   }
   EXPECT_EQ(verdict_of({.aligned = 0.95, .conflicting = 0.91, .images = 20000}).head, still + "slightly");
-  EXPECT_STREQ(finding_name(Finding::kOverCorrected), "over_corrected");
+  EXPECT_EQ(enum_name(Finding::kOverCorrected), "over_corrected");
 }
 
 TEST_F(Verdicts, WithoutAnIntervalItIsInconclusive) {

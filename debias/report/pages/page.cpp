@@ -40,6 +40,10 @@ Html table_html(const Table& table) {
 }  // namespace
 
 Html table_in_scroller(const Table& table) {
+void Table::add_heads(const std::vector<std::string>& names, bool numbers) {
+  for (const auto& name : names) head.push_back({plain(name), numbers ? "n" : "", ""});
+}
+
   const std::string caption = escaped(table.caption);
   const std::string above = caption.empty() ? "" : "<p class=\"caption\">" + caption + "</p>";
   return {fmt::format("{}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n", above,

@@ -398,20 +398,4 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
   return verdicts;
 }
 
-const char* comparison_name(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::kBetter:
-      return "better";
-    case Comparison::kBetterOnImages:
-      return "better_on_images";
-    case Comparison::kAlike:
-      return "alike";
-    case Comparison::kTooFewSeeds:
-      return "too_few_seeds";
-    case Comparison::kNotComparable:
-      break;
-  }
-  return "not_comparable";
-}
-
 }  // namespace debias

@@ -280,7 +280,7 @@ void add_difference(const Difference& difference, Json& json) {
   json["size"] = std::isnan(difference.mean) ? "" : size_adjective(difference.mean);
   json["low"] = number_json(difference.low);
   json["high"] = number_json(difference.high);
-  json["over"] = coverage_name(difference.over);
+  json["over"] = enum_name(difference.over);
 }
 
 void add_step(const NextStep& step, Json& json) {
@@ -290,7 +290,7 @@ void add_step(const NextStep& step, Json& json) {
 
 Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
   Json json = {{"runs", column.title()},
-               {"finding", finding_name(verdict.finding)},
+               {"finding", enum_name(verdict.finding)},
                {"head", verdict.head},
                {"words", verdict.words},
                {"details", verdict.details}};
@@ -308,7 +308,7 @@ Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
 }
 
 Json comparison_json(const ComparisonVerdict& comparison) {
-  Json json = {{"result", comparison_name(comparison.comparison)},
+  Json json = {{"result", enum_name(comparison.comparison)},
                {"head", comparison.head},
                {"words", comparison.words},
                {"details", comparison.details}};

@@ -82,10 +82,8 @@ std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
 }
 
 void add_numbers(Page& page, const ReportData& data, const std::vector<const NumberRow*>& rows, const std::string& caption) {
-  Table table;
-  table.caption = caption;
-  table.css_class = "numbers key";
-  table.head.push_back({plain("metric"), "", ""});
+  Table table{caption, "numbers key", {}, {}};
+  table.add_heads({"metric"});
   for (const auto& column : data.columns) {
     Html head = plain(column.title());
     if (!column.shown().finished()) head += element("span", "small", plain(fmt::format(" ({})", progress_text(column.shown()))));
@@ -138,10 +136,10 @@ void add_further_numbers(Page& page, const ReportData& data) {
 
 // Expected numbers of the recipe beside those of the run.
 void add_expected(Page& page, const ReportData& data) {
-  Table table;
-  table.css_class = "numbers";
-  for (const char* head : {"run and metric", "expected", "found", "", "source"}) table.head.push_back({plain(head), "", ""});
-  table.head[1].css_class = table.head[2].css_class = "n";
+  Table table{"", "numbers", {}, {}};
+  table.add_heads({"run and metric"});
+  table.add_heads({"expected", "found"}, true);
+  table.add_heads({"outcome", "source"});
   for (size_t i = 0; i < data.columns.size(); ++i) {
     for (const auto& expected : data.columns[i].shown().recipe.expected) {
       if (!std::isnan(expected.value)) table.rows.push_back(expected_row(data, i, expected));
@@ -176,10 +174,9 @@ RecipeKeys recipe_keys(const std::vector<RunColumn>& columns) {
 }
 
 Table column_table(const std::vector<RunColumn>& columns, const std::string& head) {
-  Table table;
-  table.css_class = "numbers config";
-  table.head.push_back({plain(head), "", ""});
-  for (const auto& column : columns) table.head.push_back({plain(column.title()), "", ""});
+  Table table{"", "numbers config", {}, {}};
+  table.add_heads({head});
+  for (const auto& column : columns) table.add_heads({column.title()});
   return table;
 }
 

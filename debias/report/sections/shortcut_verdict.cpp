@@ -357,38 +357,4 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
   return verdict;
 }
 
-const char* finding_name(Finding finding) {
-  switch (finding) {
-    case Finding::kUsed:
-      return "used";
-    case Finding::kUsedLittle:
-      return "used_little";
-    case Finding::kOverCorrected:
-      return "over_corrected";
-    case Finding::kNotUsed:
-      return "not_used";
-    case Finding::kCannotTell:
-      return "cannot_tell";
-    case Finding::kNoBias:
-      return "no_bias";
-    case Finding::kNoTest:
-      break;
-  }
-  return "no_test";
-}
-
-const char* coverage_name(Coverage coverage) {
-  switch (coverage) {
-    case Coverage::kImages:
-      return "images";
-    case Coverage::kPairedImages:
-      return "images_paired";
-    case Coverage::kSeeds:
-      return "seeds";
-    case Coverage::kNone:
-      break;
-  }
-  return "";
-}
-
 }  // namespace debias

@@ -108,7 +108,7 @@ Html step_html(const NextStep& step) {
   return plain(" " + step_head(step)) + code(step.command) + plain(step_time(step) + ".");
 }
 
-Html item(const char* css_class, const std::string& head, const std::string& words, const std::string& details, const NextStep& next) {
+Html item(std::string_view css_class, const std::string& head, const std::string& words, const std::string& details, const NextStep& next) {
   return element("li", css_class, strong(head + ".") + plain(" " + words + (details.empty() ? "" : " " + details)) + step_html(next));
 }
 
@@ -143,11 +143,11 @@ void add_verdict(Page& page, const ReportData& data) {
   Html list;
   for (size_t i = 0; i < data.columns.size(); ++i) {
     const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
-    list += item(finding_name(verdict.finding), fmt::format("{}: {}", data.columns[i].title(), verdict.head), verdict.words,
-                 verdict.details, verdict.next);
+    list += item(enum_name(verdict.finding), fmt::format("{}: {}", data.columns[i].title(), verdict.head), verdict.words, verdict.details,
+                 verdict.next);
   }
   for (const auto& comparison : comparisons)
-    list += item(comparison_name(comparison.comparison), comparison.head, comparison.words, comparison.details, comparison.next);
+    list += item(enum_name(comparison.comparison), comparison.head, comparison.words, comparison.details, comparison.next);
   page.add(element("ul", "verdict", list));
   if (const std::string note = verdict_note(data, comparisons); !note.empty()) page.paragraph(plain(note), "note");
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/enum_names.h"
 #include "debias/report/run_column.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/tables/key_numbers.h"
@@ -105,8 +106,12 @@ enum class Finding {
 };
 
 enum class Coverage { kNone, kImages, kPairedImages, kSeeds };  // what an interval is over
+constexpr auto enum_words(Coverage) { return named("", "images", "images_paired", "seeds"); }
 
 // A difference of accuracies with its 95 % interval.
+constexpr auto enum_words(Finding) {
+  return named("used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test");
+}
 struct Difference {
   double mean = std::numeric_limits<double>::quiet_NaN();
   double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
@@ -137,6 +142,7 @@ struct ComparisonVerdict {
   Comparison comparison = Comparison::kNotComparable;
   std::string head, words;   // one sentence
   std::string details = {};  // whole sentences: other tests, the adjustment
+constexpr auto enum_words(Comparison) { return named("better", "better_on_images", "alike", "too_few_seeds", "not_comparable"); }
   Difference difference = {};
   double p = std::numeric_limits<double>::quiet_NaN(), p_holm = std::numeric_limits<double>::quiet_NaN();
   size_t tests = 0;  // that p is adjusted for
@@ -153,11 +159,6 @@ struct ComparisonVerdict {
 // The best of k is chosen by the numbers that it is tested on. So each p-value is adjusted (Holm) for all k (k - 1) / 2 comparisons of the
 // group, and "better" requires an adjusted one below 5 %. Features that debias fix corrected are compared with those before, too.
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
-
-// "used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test"
-const char* finding_name(Finding finding);
-const char* comparison_name(Comparison comparison);  // "better", "better_on_images", "alike", "too_few_seeds", "not_comparable"
-const char* coverage_name(Coverage coverage);        // "", "images", "images_paired", "seeds"
 
 // Note on all verdicts of a report together.
 
