@@ -29,6 +29,7 @@ struct ImageDifference {
   double p = 1;                        // of "no difference", two-sided
   bool paired = false;                 // image by image (Newcombe 1998 and McNemar); else as of different images
   int64_t images = 0;                  // of each run
+  std::string groups = {};             // that the interval is over: "column patient"; empty: over the images
 };
 
 MarkedImages images_of(const std::string& metric) {
@@ -69,11 +70,37 @@ int64_t image_count(const RunRecord& run, const KeyNumber& number, const std::st
   return run.data_sets.contains(split) ? value_or(run.data_sets.at(split), "count", int64_t{0}) : 0;
 }
 
+}  // namespace
+
+Proportion evaluated_share(const RunRecord& run, const KeyNumber& number, const std::string& metric) {
+  const auto images = static_cast<double>(image_count(run, number, metric));
+  const EvaluationRecord* record = number.evaluation;
+  return {number.value, record == nullptr ? images : images / record->design_effect(split_of(metric).split, images_of(metric))};
+}
+
+namespace {
+
 // A number of a column. The data that two of them are of are the same (evaluated_alike).
 struct ColumnNumber {
   const RunColumn* column = nullptr;
   const KeyNumber* number = nullptr;
 };
+
+// By which the number of images is divided because those of one group are alike.
+double design_effect_of(const std::string& metric, const KeyNumber& first, const KeyNumber& second) {
+  const std::string split = split_of(metric).split;
+  for (const KeyNumber* of : {&first, &second}) {
+    const auto group = of->evaluation->group_of.find(split);
+    if (group == of->evaluation->group_of.end() || group->second.size() != marks_of(first, split)->size()) continue;
+    return design_effect(*marks_of(first, split), marks_of(second, split), images_of(metric), group->second);
+  }
+  return first.evaluation->design_effect(split, images_of(metric));
+}
+
+std::string groups_of(const KeyNumber& number, const std::string& metric) {
+  const bool any = number.evaluation != nullptr && number.evaluation->groups_of(split_of(metric).split) > 0;
+  return any ? number.evaluation->groups_from : "";
+}
 
 // None if a column has several seeds, or the number of images is unknown.
 std::optional<ImageDifference> image_difference(const std::string& metric, const ColumnNumber& a, const ColumnNumber& b) {
@@ -81,12 +108,14 @@ std::optional<ImageDifference> image_difference(const std::string& metric, const
   const KeyNumber &first = *a.number, &second = *b.number;
   const double mean = first.value - second.value;
   if (const auto counts = counts_of(metric, first, second)) {
-    return ImageDifference{mean, difference_interval(*counts), equal_shares_p(*counts), true, counts->images()};
+    const PairedCounts effective = counts->divided(design_effect_of(metric, first, second));
+    return ImageDifference{mean, difference_interval(effective),         equal_shares_p(effective),
+                           true, static_cast<int64_t>(counts->images()), groups_of(first, metric)};
   }
-  const int64_t of_a = image_count(a.column->shown(), first, metric), of_b = image_count(b.column->shown(), second, metric);
-  if (of_a < 1 || of_b < 1) return std::nullopt;
-  const Proportion one{first.value, static_cast<double>(of_a)}, other{second.value, static_cast<double>(of_b)};
-  return ImageDifference{mean, difference_interval(one, other), equal_shares_p(one, other), false, std::min(of_a, of_b)};
+  const Proportion one = evaluated_share(a.column->shown(), first, metric), other = evaluated_share(b.column->shown(), second, metric);
+  if (one.count == 0 || other.count == 0) return std::nullopt;
+  const int64_t images = std::min(image_count(a.column->shown(), first, metric), image_count(b.column->shown(), second, metric));
+  return ImageDifference{mean, difference_interval(one, other), equal_shares_p(one, other), false, images, groups_of(first, metric)};
 }
 
 // Columns are compared by the first of these that all of them have, else by the one that most of them have.
@@ -136,9 +165,10 @@ std::string interval_words(const ColumnDifference& difference) {
 }
 
 std::string interval_words(const ImageDifference& difference) {
-  return fmt::format("{} points, 95 % interval {} to {} over {} {}", signed_points(difference.mean),
+  const std::string groups = difference.groups.empty() ? "" : fmt::format(", by their groups ({})", difference.groups);
+  return fmt::format("{} points, 95 % interval {} to {} over {} {}{}", signed_points(difference.mean),
                      signed_points(difference.interval.first), signed_points(difference.interval.second), difference.images,
-                     difference.paired ? "images, the same of both" : "images each, taken as different ones");
+                     difference.paired ? "images, the same of both" : "images each, taken as different ones", groups);
 }
 
 // Two columns by one number: over seeds where both have several, over the evaluated images where both have one.
@@ -252,7 +282,9 @@ void compare_on_images(const TestedPair& pair, const std::string& first, const s
   const ImageDifference& images = *pair.images;
   const bool is_better = pair.p_holm < kComparisonLevel && images.interval.first > 0;
   verdict.difference = {images.mean, images.interval.first, images.interval.second,
-                        images.paired ? Coverage::kPairedImages : Coverage::kImages};
+                        !images.groups.empty() ? (images.paired ? Coverage::kPairedGroups : Coverage::kGroups)
+                        : images.paired        ? Coverage::kPairedImages
+                                               : Coverage::kImages};
   verdict.comparison = is_better ? Comparison::kBetterOnImages : Comparison::kAlike;
   verdict.head = is_better ? fmt::format("of these two runs {} is better than {}", first, second) : not_shown(first, second);
   verdict.details = fmt::format("Precisely {}, beyond which other seeds may differ.", interval_words(images));

@@ -116,7 +116,7 @@ void add_key_numbers(Page& page, const ReportData& data) {
   const bool any_best = std::ranges::any_of(rows, [](const NumberRow* row) { return row->best >= 0; });
   add_numbers(page, data, rows,
               fmt::format("Key numbers{}{}{}", has(IntervalKind::kSeeds) ? "; ±: half of the 95 % interval over seeds" : "",
-                          has(IntervalKind::kImages) ? "; in brackets: 95 % interval over images" : "",
+                          has(IntervalKind::kImages) ? "; in brackets: 95 % interval over " + sampled_units(data.columns) : "",
                           any_best ? "; bold: better than every other" : ""));
 }
 

@@ -181,12 +181,17 @@ double chance_level(const RunRecord& run, const std::string& split) {
 
 namespace {
 
+double effective_count(const EvaluationRecord& record, const std::string& split, MarkedImages images, int64_t count) {
+  return static_cast<double>(count) / record.design_effect(split, images);
+}
+
 PointRange image_range(const RunRecord& run, const Gap& gap) {
   const EvaluationRecord* record = groups_record(run, gap.split);
   const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
   if (!counts || counts->aligned == 0 || counts->conflicting == 0) return {};
-  const auto [low, high] = difference_interval({gap.aligned->value, static_cast<double>(counts->aligned)},
-                                               {gap.conflicting->value, static_cast<double>(counts->conflicting)});
+  const auto [low, high] =
+      difference_interval({gap.aligned->value, effective_count(*record, gap.split, MarkedImages::kAligned, counts->aligned)},
+                          {gap.conflicting->value, effective_count(*record, gap.split, MarkedImages::kConflicting, counts->conflicting)});
   return {low, high};
 }
 
@@ -201,8 +206,12 @@ std::string covered_words(const RunColumn& column, const Gap& gap, const PointRa
                          column.runs.size());
   }
   if (images.known()) {
-    words += fmt::format(", {}{} to {} over the evaluated images (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
-                         in_points(images.low), in_points(images.high), column.has_seeds() ? "networks" : "network");
+    const EvaluationRecord* record = groups_record(column.shown(), gap.split);
+    const int64_t groups = record == nullptr ? 0 : record->groups_of(gap.split);
+    const std::string of_groups = groups == 0 ? "" : fmt::format("{} groups ({}) of the ", groups, record->groups_from);
+    words += fmt::format(", {}{} to {} over the {}evaluated images (other {}, the same {})", seeds.known() ? "and " : "95 % interval ",
+                         in_points(images.low), in_points(images.high), of_groups, groups == 0 ? "images" : "groups",
+                         column.has_seeds() ? "networks" : "network");
   }
   words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
   return words + ".";
@@ -321,7 +330,8 @@ double conflicting_low(const RunRecord& run, const Gap& gap) {
   const EvaluationRecord* record = groups_record(run, gap.split);
   const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
   if (!counts || counts->conflicting == 0) return NAN;
-  return wilson_interval({gap.conflicting->value, static_cast<double>(counts->conflicting)}).first;
+  return wilson_interval({gap.conflicting->value, effective_count(*record, gap.split, MarkedImages::kConflicting, counts->conflicting)})
+      .first;
 }
 
 NextStep step_after(const RunColumn& column, Finding finding, bool has_interval) {
@@ -347,10 +357,12 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
   ShortcutVerdict verdict{found.finding, found.head, gap_words(*gap, range), covered_words(column, *gap, seeds, images) + found.why,
                           step_after(column, found.finding, range.known())};
   verdict.difference = {gap->mean(), range.low, range.high,
+  const EvaluationRecord* record = groups_record(run, gap->split);
+  const Coverage over_images = record != nullptr && record->groups_of(gap->split) > 0 ? Coverage::kGroups : Coverage::kImages;
                         seeds.known()    ? Coverage::kSeeds
-                        : images.known() ? Coverage::kImages
+                        : images.known() ? over_images
                                          : Coverage::kNone};
-  if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.details += shortcut_words(*groups);
+  if (record != nullptr) verdict.details += shortcut_words(*record);
   verdict.worst = worst_group(column, gap->split);
   if (verdict.worst) verdict.details += worst_group_words(*verdict.worst);
   verdict.details += probe_words(columns, rows, place);

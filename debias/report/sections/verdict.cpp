@@ -129,9 +129,10 @@ std::string interval_note(const ReportData& data, const std::vector<ComparisonVe
   const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });
   const bool any_seeds = std::ranges::any_of(data.columns, &RunColumn::has_seeds);
   const bool all_fixed = std::ranges::all_of(data.columns, [](const RunColumn& each) { return each.shown().is_fixed(); });
-  const std::string of_seeds = "training again with other seeds", of_images = "other images and the same network, not other seeds";
+  const std::string of_seeds = "training again with other seeds", others = "other " + sampled_units(data.columns);
+  const std::string of_images = others + " and the same network, not other seeds";
   return fmt::format("{}95 % intervals cover {}.", predictions,
-                     all_fixed                  ? "other images"
+                     all_fixed                  ? others
                      : any_seeds && !any_single ? of_seeds
                      : any_seeds                ? of_seeds + fmt::format(", of single runs {}", of_images)
                                                 : of_images);

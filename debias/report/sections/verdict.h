@@ -2,7 +2,7 @@
 //
 // A shortcut is used if bias-aligned images (whose bias label belongs to their class) are classified correctly more often than the others
 // (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from
-// the group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
+// the group tables) or, where something says which images belong together, over their groups (images divided by the design effect); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "debias/report/run_column.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/tables/key_numbers.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 
@@ -66,6 +67,9 @@ struct Gap {
 // Test before valid, a classifier's predictions before a probe's and kNN's. `data` as of NumberRow.
 std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column, const std::string& data = "");
 
+// An accuracy with the number of images behind it, divided by the design effect of their groups; 0: unknown.
+Proportion evaluated_share(const RunRecord& run, const KeyNumber& number, const std::string& metric);
+
 // Accuracy of always naming the most frequent class of the conflicting images; NaN if unknown.
 double chance_level(const RunRecord& run, const std::string& split);
 
@@ -104,14 +108,14 @@ enum class Finding {
   kNoBias,         // it is unknown which images are aligned
   kNoTest          // nothing was evaluated
 };
-
-enum class Coverage { kNone, kImages, kPairedImages, kSeeds };  // what an interval is over
-constexpr auto enum_words(Coverage) { return named("", "images", "images_paired", "seeds"); }
-
-// A difference of accuracies with its 95 % interval.
 constexpr auto enum_words(Finding) {
   return named("used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test");
 }
+
+enum class Coverage { kNone, kImages, kPairedImages, kGroups, kPairedGroups, kSeeds };  // what an interval is over
+constexpr auto enum_words(Coverage) { return named("", "images", "images_paired", "groups", "groups_paired", "seeds"); }
+
+// A difference of accuracies with its 95 % interval.
 struct Difference {
   double mean = std::numeric_limits<double>::quiet_NaN();
   double low = std::numeric_limits<double>::quiet_NaN(), high = std::numeric_limits<double>::quiet_NaN();
@@ -137,12 +141,12 @@ enum class Comparison {
   kTooFewSeeds,     // a side has one seed, and the number of images is unknown: inconclusive
   kNotComparable    // other data, or no number in common
 };
+constexpr auto enum_words(Comparison) { return named("better", "better_on_images", "alike", "too_few_seeds", "not_comparable"); }
 
 struct ComparisonVerdict {
   Comparison comparison = Comparison::kNotComparable;
   std::string head, words;   // one sentence
   std::string details = {};  // whole sentences: other tests, the adjustment
-constexpr auto enum_words(Comparison) { return named("better", "better_on_images", "alike", "too_few_seeds", "not_comparable"); }
   Difference difference = {};
   double p = std::numeric_limits<double>::quiet_NaN(), p_holm = std::numeric_limits<double>::quiet_NaN();
   size_t tests = 0;  // that p is adjusted for

@@ -102,9 +102,9 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   if (of_kind(IntervalKind::kImages)) {
     const std::string level = interval_level(columns);
     notes.push_back(
-        fmt::format("In brackets: {}{}bootstrap interval over the evaluated images; it does not cover other "
+        fmt::format("In brackets: {}{}bootstrap interval over the evaluated {}; it does not cover other "
                     "training seeds.",
-                    level, level.empty() ? "" : " "));
+                    level, level.empty() ? "" : " ", sampled_units(columns)));
   }
   if (of_kind(IntervalKind::kDraws)) {
     notes.push_back("In brackets behind low-shot numbers: interval over draws of the labelled training images (Student's t).");
