@@ -388,17 +388,25 @@ std::string label_list(const std::vector<RunColumn>& columns, const std::vector<
   return words;
 }
 
-// The best of the group against each of the others.
-void add_group(const std::vector<NumberRow>& rows, const Comparable& group, const std::vector<RunColumn>& columns, const std::string& who,
-               std::vector<ComparisonVerdict>& verdicts) {
-  std::vector<RunColumn> members;
-  for (const size_t i : group.columns) members.push_back(columns[i]);
+// The columns of a group that were evaluated on the same data, set by set.
+std::vector<std::vector<size_t>> sets_of(const Comparable& group, const std::vector<RunColumn>& columns) {
+  std::vector<std::vector<size_t>> sets;
   const std::string split = split_of(group.row->metric).split;
-  if (!evaluated_alike(members, "", split)) {
-    verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared", who),
-                        fmt::format("Their files do not say that they were evaluated on the same {} data.", split)});
-    return;
+  for (const size_t i : group.columns) {
+    auto set = std::ranges::find_if(sets, [&](const std::vector<size_t>& members) {
+      std::vector<RunColumn> all = {columns[i]};
+      for (const size_t member : members) all.push_back(columns[member]);
+      return evaluated_alike(all, "", split);
+    });
+    if (set == sets.end()) set = sets.insert(sets.end(), std::vector<size_t>());
+    set->push_back(i);
   }
+  return sets;
+}
+
+// The best of the group against each of the others.
+void add_group(const std::vector<NumberRow>& rows, const Comparable& group, const std::vector<RunColumn>& columns,
+               std::vector<ComparisonVerdict>& verdicts) {
   const size_t best = *std::ranges::max_element(group.columns, {}, [&](size_t i) { return group.row->by_column[i]->value; });
   for (const auto& pair : tested_pairs(*group.row, columns, group.columns, best)) {
     verdicts.push_back(compared(rows, *group.row, columns, pair));
@@ -418,7 +426,18 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
   while (!rest.empty()) {
     const Comparable group = largest_group(rows, rest);
     if (group.columns.size() < 2) break;
-    add_group(rows, group, columns, group.columns.size() == columns.size() ? "the runs" : label_list(columns, group.columns), verdicts);
+    std::vector<size_t> alone;  // on data of their own
+    for (const std::vector<size_t>& set : sets_of(group, columns)) {
+      if (set.size() > 1) add_group(rows, largest_group(rows, set), columns, verdicts);
+      if (set.size() == 1) alone.push_back(set[0]);
+    }
+    if (!alone.empty()) {
+      const std::string who = alone.size() == columns.size() ? "the runs" : label_list(columns, alone);
+      verdicts.push_back(
+          {Comparison::kNotComparable,
+           fmt::format("{} cannot be compared{}", who, alone.size() == group.columns.size() ? "" : " with the others"),
+           fmt::format("Their files do not say that they were evaluated on the same {} data.", split_of(group.row->metric).split)});
+    }
     std::erase_if(rest, [&](size_t i) { return std::ranges::find(group.columns, i) != group.columns.end(); });
   }
   if (rest.size() == columns.size()) {

@@ -248,7 +248,12 @@ FirstScreen first_screen(const ReportData& data, const std::vector<ComparisonVer
   screen.title = title_of(data);
   add_rows(data, screen);
   const ComparisonVerdict* chief = chief_comparison(data, comparisons);
-  if (chief != nullptr) screen.corrected = chief->best;
+  if (chief != nullptr) {
+    screen.corrected = chief->best;
+    for (size_t i = 0; i < screen.rows.size(); ++i) {
+      if (screen.best && screen.rows[i].column == *chief->best && screen.rows[*screen.best].column != *chief->best) screen.best = i;
+    }
+  }
   if (chief != nullptr && chief->other != chief->best) screen.plain = chief->other;
   screen.verdict = verdict_of(data, comparisons, screen);
   screen.next = next_of(data, chief, screen);
