@@ -325,9 +325,15 @@ TEST_F(Reports, OfManyMethodsHaveARowEachAndStayShortOnTheTerminal) {
                        ">method-a</text>", "halo best\">method-o</text>", "3 more methods are under Verdict."});
   const std::string shown = run_report_text(read(names), {});
   EXPECT_LE(std::ranges::count(shown, '\n'), 14) << shown;
-  EXPECT_THAT(shown, HasSubstr("\n19 more: debias report -v\n"));
+  EXPECT_THAT(shown, HasSubstr("\n18 more: debias report -v\n"));
   EXPECT_EQ(run_report_json(read(names))["verdict"]["figure"]["rows"].size(), 15u);
 }
+  for (const size_t width : {60, 80, 200}) {
+    size_t rows = 0;
+    std::istringstream lines(run_report_text(read(names), {}, width));
+    for (std::string line; std::getline(lines, line);) rows += 1 + line.size() / width;
+    EXPECT_LE(rows, 14u) << width;
+  }
 
 TEST_F(Reports, LongNamesOfManyMethodsAreNotInTheTitle) {
   std::vector<std::string> names;
