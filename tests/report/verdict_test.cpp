@@ -68,7 +68,7 @@ TEST_F(Verdicts, OfOneRunGoByTheDifferenceAndItsInterval) {
       {{.aligned = 0.8, .conflicting = 0.9, .images = 2000},
        Finding::kOverCorrected,
        "moderate over-correction",
-       {"-10 points apart (-12 to -8)", "Moderate difference of -10.0 points, 95 % interval -12.2 to -7.8",
+       {"aligned ones 80 % right: 10 points fewer (-12 to -8)", "Moderate difference of -10.0 points, 95 % interval -12.2 to -7.8",
         "Bias-conflicting images are recognised more often than bias-aligned ones"}},
       {{.aligned = 0.9, .conflicting = 0.9, .images = 40},
        Finding::kCannotTell,

@@ -247,9 +247,9 @@ std::string number_words(const NumberRow& row, const TestedPair& pair, const std
   const std::string_view what = std::ranges::find(kMeasures, name.name, &Measure::metric)->of_what;
   const Rounding rounding = pair.rounding();
   const std::string interval = rounding.interval();
+  const auto share = [&](const KeyNumber& number) { return (interval.empty() ? rounding_of(number) : rounding).share(number.value); };
   std::string words =
-      fmt::format("{} {} → {} % ({}{})", what, rounding_of(*pair.of_b.number).share(pair.of_b.number->value),
-                  rounding_of(*pair.of_a.number).share(pair.of_a.number->value),
+      fmt::format("{} {} → {} % ({}{})", what, share(*pair.of_b.number), share(*pair.of_a.number),
                   rounding.change(pair.of_a.number->value - pair.of_b.number->value), interval.empty() ? "" : ", " + interval);
   if (aligned) words += ", aligned ones " + aligned->rounding().change(aligned->of_a.number->value - aligned->of_b.number->value);
   return words + ".";

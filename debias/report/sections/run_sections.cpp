@@ -63,8 +63,10 @@ Row expected_row(const ReportData& data, size_t column, const Published& expecte
 
 namespace {
 
-// The numbers that answer whether a shortcut is used and what it costs; the others are folded.
-bool is_key_number(const NumberRow& row) {
+// The numbers that answer whether a shortcut is used and what it costs, or how well an agent or an encoder of sentences does; the others are
+// folded.
+bool is_key_number(const ReportData& data, const NumberRow& row) {
+  if (!data.has_images) return row.data.empty() && row.title.better == Better::kHigher;
   constexpr std::array kNames = {"acc1",         "knn_acc1",        "linear_acc1",
                                  "aligned_acc",  "conflicting_acc", "worst_group_acc",
                                  "unbiased_acc", "bias_probe_acc1", "mean_classifier_acc1"};
@@ -76,7 +78,7 @@ bool is_key_number(const NumberRow& row) {
 std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
   std::vector<const NumberRow*> rows;
   for (const auto& row : data.rows) {
-    if (has_own_row(data.rows, row) && is_key_number(row) == key) rows.push_back(&row);
+    if (has_own_row(data.rows, row) && is_key_number(data, row) == key) rows.push_back(&row);
   }
   return rows;
 }

@@ -220,10 +220,11 @@ std::string covered_words(const RunColumn& column, const Gap& gap, const PointRa
 // "Conflicting images 17 %, aligned ones 100 % right: 83 points apart (80 to 85)."
 std::string gap_words(const Gap& gap, const PointRange& range) {
   const Rounding rounding{range.low, range.high};
-  const std::string interval = rounding.interval();
-  return fmt::format("Conflicting images {} %, aligned ones {} % right: {} points apart{}.",
+  const std::string interval = rounding.interval(), apart = rounding.share(std::fabs(gap.mean()));
+  return fmt::format("Conflicting images {} %, aligned ones {} % right: {} point{} {}{}.",
                      rounding_of(*gap.conflicting).share(gap.conflicting->value), rounding_of(*gap.aligned).share(gap.aligned->value),
-                     rounding.share(gap.mean()), interval.empty() ? "" : " (" + interval + ")");
+                     apart, apart == "1" ? "" : "s", gap.mean() < 0 && apart != "0" ? "fewer" : "apart",
+                     interval.empty() ? "" : " (" + interval + ")");
 }
 
 bool has_converged(const RunColumn& column) {
@@ -356,9 +357,9 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
                                            conflicting_low(run, *gap), chance_level(run, gap->split));
   ShortcutVerdict verdict{found.finding, found.head, gap_words(*gap, range), covered_words(column, *gap, seeds, images) + found.why,
                           step_after(column, found.finding, range.known())};
-  verdict.difference = {gap->mean(), range.low, range.high,
   const EvaluationRecord* record = groups_record(run, gap->split);
   const Coverage over_images = record != nullptr && record->groups_of(gap->split) > 0 ? Coverage::kGroups : Coverage::kImages;
+  verdict.difference = {gap->mean(), range.low, range.high,
                         seeds.known()    ? Coverage::kSeeds
                         : images.known() ? over_images
                                          : Coverage::kNone};

@@ -85,6 +85,13 @@ NumberText number_text(const std::vector<NumberRow>& rows, const NumberRow& row,
 
 bool has_own_row(const std::vector<NumberRow>& rows, const NumberRow& row) {
   const SplitName name = split_of(row.metric);
+  const auto equal = [](const std::optional<KeyNumber>& a, const std::optional<KeyNumber>& b) {
+    return a.has_value() == b.has_value() && (!a || a->value == b->value);
+  };
+  if (name.name == "knn_acc1") {  // `groups` has the same number, with its interval
+    const NumberRow* same = find_row(rows, row.data, name.split + ".acc1", "knn");
+    if (same != nullptr && std::ranges::equal(row.by_column, same->by_column, equal)) return false;
+  }
   return std::ranges::none_of(rows, [&](const NumberRow& other) {
     return other.data == row.data && split_of(other.metric).split == name.split &&
            std::ranges::find(other.title.chance, name.name) != other.title.chance.end();
