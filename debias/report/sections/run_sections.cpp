@@ -125,7 +125,7 @@ void add_key_numbers(Page& page, const ReportData& data) {
 void add_further_numbers(Page& page, const ReportData& data) {
   if (data.rows.empty()) return;
   page.heading(2, "Further numbers", "every other metric, training time, and what the intervals mean");
-  add_numbers(page, data, own_rows(data, false), "All other numbers");
+  if (const auto rows = own_rows(data, false); !rows.empty()) add_numbers(page, data, rows, "All other numbers");
   const bool files = std::ranges::any_of(data.rows, [](const NumberRow& row) {
     return std::ranges::any_of(row.by_column, [](const auto& number) { return number && number->source.ends_with(".json"); });
   });
