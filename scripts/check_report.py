@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""scripts/check_report.py PAGE.html [PAGE.html ...] [--shots DIR]: opens pages of `debias report` and `debias study` in headless Chromium.
+"""scripts/check_report.py PAGE.html [PAGE.html ...] [--shots DIR] [--axe axe.min.js]: opens pages of debias in headless Chromium.
 
 Each page is opened at 390 and 1280 pixels, light and dark. It must ask for nothing beyond itself, write nothing to the console, be no wider
-than its window, show every image, and have text of 12 pixels or more in its charts, folded ones too. Pictures of it go to DIR. Needs only Python and
-Chromium (`apt-get install chromium`, or CHROMIUM=PATH); speaks the DevTools protocol over a pipe. Ends with 1 where something is amiss.
+than its window, show every image, have text of 12 pixels or more in its charts, folded ones too, and show where the focus is on whatever Tab reaches.
+With --axe (PyPI's axe-playwright-python has the file) it must keep axe's rules for WCAG 2 A and AA, and its best practices. Pictures of it go to DIR.
+Needs only Python and Chromium (`apt-get install chromium`, or CHROMIUM=PATH); speaks the DevTools protocol over a pipe. Ends with 1 where something
+is amiss.
 """
 
 import argparse
@@ -35,6 +37,17 @@ PROBE = """(() => {
     unnamed: charts.filter(c => !c.querySelector('title') || !c.querySelector('desc')).length + [...document.images].filter(i => !i.alt).length,
     smallest: heights.length ? Math.min(...heights) : 99, outside: outside, charts: charts.length});
 })()"""
+
+
+# What the keyboard is to reach, and what it is on.
+STOPS = """(() => { for (const each of document.querySelectorAll('details')) each.open = false;
+  return [...document.querySelectorAll('summary,button:enabled')].filter(e => e.checkVisibility()).length; })()"""
+FOCUS = """(() => { const e = document.activeElement, s = getComputedStyle(e), b = e.getBoundingClientRect();
+  return JSON.stringify({name: e === document.body ? '' : e.tagName, text: e.textContent.slice(0, 40),
+    seen: s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 && b.width > 0}); })()"""
+AXE = """(async () => { for (const each of document.querySelectorAll('details')) each.open = true;
+  const found = await axe.run({runOnly: {type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}});
+  return JSON.stringify(found.violations.map(v => `${v.id} of ${v.nodes.length} places, the first is ${v.nodes[0].html.slice(0, 120)}`)); })()"""
 
 
 class Browser:
@@ -80,6 +93,9 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
+    def value(self, session, expression):
+        return self.call("Runtime.evaluate", session, expression=expression, awaitPromise=True)["result"].get("value")
+
     def wait_for(self, method):
         while not any(event.get("method") == method for event in self.events):
             self.events.append(self.receive())
@@ -101,7 +117,22 @@ def objections(events, address):
             yield f"console: {json.dumps(what)[:200]}"
 
 
-def check(browser, page, width, scheme, shots):
+def keyboard_faults(browser, session):
+    stops, reached = browser.value(session, STOPS), 0
+    for _ in range(1000):
+        for kind in ("rawKeyDown", "keyUp"):
+            browser.call("Input.dispatchKeyEvent", session, type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        on = json.loads(browser.value(session, FOCUS))
+        if not on["name"]:
+            break
+        reached += on["name"] in ("SUMMARY", "BUTTON")
+        if not on["seen"]:
+            yield f"does not show the focus on '{on['text']}'"
+    if reached != stops:
+        yield f"lets Tab reach {reached} of {stops} folds and buttons"
+
+
+def check(browser, page, width, scheme, shots, axe):
     address = page.resolve().as_uri()
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -112,7 +143,7 @@ def check(browser, page, width, scheme, shots):
     browser.events.clear()
     browser.call("Page.navigate", session, url=address)
     browser.wait_for("Page.loadEventFired")
-    found = json.loads(browser.call("Runtime.evaluate", session, expression=PROBE)["result"]["value"])
+    found = json.loads(browser.value(session, PROBE))
     faults = list(objections(browser.events, address))
     if found["width"] > width:
         faults.append(f"is {found['width']} pixels wide")
@@ -126,6 +157,11 @@ def check(browser, page, width, scheme, shots):
         clip = {"x": 0, "y": 0, "width": width, "height": min(found["height"], TALLEST), "scale": 1}
         picture = browser.call("Page.captureScreenshot", session, format="png", clip=clip, captureBeyondViewport=True)["data"]
         (shots / f"{page.resolve().parent.name}-{page.stem}-{width}-{scheme}.png").write_bytes(base64.b64decode(picture))
+    if width == WIDTHS[-1]:
+        faults += keyboard_faults(browser, session)
+    if axe:
+        browser.value(session, axe)
+        faults += [f"breaks {rule}" for rule in json.loads(browser.value(session, AXE))]
     browser.call("Target.closeTarget", targetId=target)
     return [f"{page} at {width} pixels, {scheme}: {fault}" for fault in faults], found
 
@@ -134,7 +170,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="+", type=pathlib.Path)
     parser.add_argument("--shots", type=pathlib.Path)
+    parser.add_argument("--axe", type=pathlib.Path, help="axe-core's axe.min.js, whose rules the pages are to keep")
     arguments = parser.parse_args()
+    axe = arguments.axe.read_text(encoding="utf-8") if arguments.axe else ""
     binary = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not binary:
         sys.exit("check_report: no Chromium here; apt-get install chromium, or set CHROMIUM")
@@ -146,7 +184,7 @@ def main():
         for page in arguments.pages:
             for width in WIDTHS:
                 for scheme in SCHEMES:
-                    more, found = check(browser, page, width, scheme, arguments.shots)
+                    more, found = check(browser, page, width, scheme, arguments.shots, axe)
                     faults += more
             print(f"{page}: {page.stat().st_size / 1e6:.2f} MB, {found['charts']} charts")
         browser.close()

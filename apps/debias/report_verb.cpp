@@ -70,7 +70,7 @@ int run_report(ReportArguments arguments) {
     return 0;
   }
   const TextStyle style = text_style(arguments.verbose);
-  print_text(run_report_text(runs, style), style, Tone::kNeutral);
+  print_text(run_report_text(runs, style, terminal_width()), style, Tone::kNeutral);
   if (!path.empty()) print_lines(path + "\n");
   return 0;
 }

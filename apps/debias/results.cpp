@@ -51,12 +51,6 @@ std::string coloured_line(std::string_view line, const TextStyle& style) {
   return style.bar.size() < 2 ? std::string(line) : with_coloured_bars(line, style.bar);  // "#" is in texts, too
 }
 
-// Columns; 0 where standard output is no terminal.
-size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 size_t columns_of(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
@@ -71,8 +65,7 @@ bool may_break(std::string_view line) {
 
 // The line, broken between words where it is wider than the terminal.
 std::string broken(std::string_view line, size_t width) {
-  constexpr size_t kLeast = 40;
-  if (width < kLeast || columns_of(line) <= width || !may_break(line)) return std::string(line);
+  if (columns_of(line) <= width || !may_break(line)) return std::string(line);
   const size_t begin = line.find_first_not_of(' ');
   std::string text, own(line.substr(0, begin));
   for (std::string_view rest = line.substr(begin); !rest.empty();) {
@@ -98,6 +91,12 @@ void print_lines(std::string_view lines) { fmt::print("{}", lines_without_contro
 
 CLI::Option* add_verbose(CLI::App& verb, bool& verbose, const std::string& all) {
   return verb.add_flag("-v,--verbose", verbose, fmt::format("print {}", all));
+}
+
+size_t terminal_width() {
+  constexpr size_t kLeast = 40, kAny = 1 << 20;  // a narrower one says nothing
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kLeast ? size.ws_col : kAny;
 }
 
 TextStyle text_style(bool verbose) {

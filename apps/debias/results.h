@@ -23,6 +23,8 @@ void print_lines(std::string_view lines);
 // The flag -v, --verbose, which prints all. `all` says what that is: "every property and its numbers".
 CLI::Option* add_verbose(CLI::App& verb, bool& verbose, const std::string& all);
 
+size_t terminal_width();  // columns; 1 << 20 where standard output is no terminal
+
 // Bars and colours where standard output is a terminal that has them: neither with NO_COLOR, with TERM=dumb, or in a file or pipe.
 TextStyle text_style(bool verbose);
 

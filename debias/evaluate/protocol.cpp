@@ -186,6 +186,7 @@ EvaluationRecord describe(const std::string& protocol, const EvaluationInput& in
   for (const auto& evaluated : evaluated_splits(input)) {
     record.counts.emplace_back(evaluated.name, evaluated.dataset->size());
     add_groups(evaluated.name, *evaluated.dataset);
+    if (record.groups_of(evaluated.name) > 0) record.group_of[evaluated.name] = GroupNumbers().of(*evaluated.dataset);
   }
   return record;
 }

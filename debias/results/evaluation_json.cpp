@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "debias/results/evaluation_record.h"
 
 namespace debias {
@@ -125,6 +128,7 @@ Json to_json(const EvaluationRecord& record) {
   for (const auto& [split, count] : record.counts) json["counts"][split] = count;
   for (const auto& [split, count] : record.group_counts) json["group_counts"][split] = count;
   if (!record.group_counts.empty()) json["groups_from"] = record.groups_from;
+  for (const auto& [split, groups] : record.group_of) json["group_of"][split] = fmt::format("{}", fmt::join(groups, " "));
   add_tasks(record.tasks, json);
   add_predictions(record, json);
   add_features(record, json);

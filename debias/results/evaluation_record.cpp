@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "debias/results/predictions.h"
 
@@ -140,6 +141,10 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   for_each_split(json, "group_counts",
                  [&](const auto& split, const Json& value) { record.group_counts.emplace_back(split, count_number(value)); });
   record.groups_from = value_or(json, "groups_from", record.groups_from);
+  for_each_split(json, "group_of", [&](const auto& split, const Json& value) {
+    std::istringstream numbers(value.template get<std::string>());
+    for (int64_t group = 0; numbers >> group;) record.group_of[split].push_back(group);
+  });
   for_each_split(json, "sides", [&](const auto& name, const Json& value) { record.side_metrics.emplace_back(name, number_or_nan(value)); });
   for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
     record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};
@@ -222,6 +227,26 @@ std::optional<AlignedCounts> EvaluationRecord::aligned_counts(const std::string&
     }
   }
   return found;
+}
+
+int64_t EvaluationRecord::groups_of(const std::string& split) const {
+  const auto of = [&](const auto& all) {
+    const auto found = std::ranges::find(all, split, &std::pair<std::string, int64_t>::first);
+    return found == all.end() ? int64_t{0} : found->second;
+  };
+  const int64_t found = of(group_counts);
+  return found < of(counts) ? found : 0;
+}
+
+double EvaluationRecord::design_effect(const std::string& split, MarkedImages images) const {
+  const int64_t joined = groups_of(split);
+  if (joined == 0) return 1;
+  const auto mark = marks.find(split);
+  const auto group = group_of.find(split);
+  if (mark != marks.end() && group != group_of.end() && mark->second.size() == group->second.size())
+    return debias::design_effect(mark->second, nullptr, images, group->second);
+  const auto all = std::ranges::find(counts, split, &std::pair<std::string, int64_t>::first);
+  return static_cast<double>(all->second) / static_cast<double>(joined);
 }
 
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {

@@ -115,6 +115,7 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, int64_t>> counts;             // samples by split
   std::vector<std::pair<std::string, int64_t>> group_counts = {};  // groups by split, where something says which samples belong together
   std::string groups_from = "none";                                // "column patient"
+  std::map<std::string, std::vector<int64_t>> group_of = {};       // by split, where samples belong together; -1: alone
   std::string predictions;               // whose are evaluated: "knn", "linear", "classifier"; empty where the file does not say
   std::optional<AlignedValues> aligned;  // none: the file does not say
   std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own are among the metrics
@@ -159,6 +160,10 @@ struct EvaluationRecord {
   // number. None if no bias label is aligned with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;
   std::optional<AlignedCounts> aligned_counts(const std::string& split) const;  // none without a group table of the split
+  int64_t groups_of(const std::string& split) const;  // in which samples belong together; 0: none do, or nothing says so
+  // By which the number of samples is divided for an interval (predictions.h): 1 without groups, and where the file does not say which
+  // samples belong together, the mean number in a group.
+  double design_effect(const std::string& split, MarkedImages images) const;
 };
 
 // The file's text is its dump(2). Parts that the record does not have are left out.

@@ -1,7 +1,9 @@
 #include "debias/results/predictions.h"
 
 #include <cctype>
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include "debias/core/error.h"
 
@@ -125,14 +127,16 @@ bool is_among(char mark, MarkedImages images) {
   return mark != '.';
 }
 
-double share(int64_t right, int64_t images) {
-  return images == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(right) / static_cast<double>(images);
-}
+double share(double right, double images) { return images == 0 ? std::numeric_limits<double>::quiet_NaN() : right / images; }
 
 }  // namespace
 
 double PairedCounts::first() const { return share(both + only_first, images()); }
 double PairedCounts::second() const { return share(both + only_second, images()); }
+
+PairedCounts PairedCounts::divided(double design_effect) const {
+  return {both / design_effect, only_first / design_effect, only_second / design_effect, neither / design_effect};
+}
 
 void require_marks(const std::string& marks, const std::string& path) {
   if (const size_t at = marks.find_first_not_of(kLetters); at != std::string::npos)
@@ -145,12 +149,33 @@ PairedCounts paired_counts(const std::string& a, const std::string& b, MarkedIma
   PairedCounts counts;
   for (size_t i = 0; i < a.size(); ++i) {
     if (!is_among(a[i], images)) continue;
-    int64_t& cell = is_right(a[i])   ? (is_right(b[i]) ? counts.both : counts.only_first)
-                    : is_right(b[i]) ? counts.only_second
-                                     : counts.neither;
+    double& cell = is_right(a[i])   ? (is_right(b[i]) ? counts.both : counts.only_first)
+                   : is_right(b[i]) ? counts.only_second
+                                    : counts.neither;
     ++cell;
   }
   return counts;
+}
+
+double design_effect(const std::string& a, const std::string* b, MarkedImages images, const std::vector<int64_t>& group_of) {
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (is_among(a[i], images)) chosen.push_back(i);
+  }
+  if (chosen.empty()) return 1;
+  const auto value = [&](size_t i) { return (is_right(a[i]) ? 1.0 : 0.0) - (b != nullptr && is_right((*b)[i]) ? 1.0 : 0.0); };
+  double mean = 0, of_images = 0, of_groups = 0;
+  for (const size_t i : chosen) mean += value(i) / static_cast<double>(chosen.size());
+  std::map<int64_t, double> sums;
+  for (const size_t i : chosen) {
+    sums[group_of[i] < 0 ? -1 - static_cast<int64_t>(i) : group_of[i]] += value(i) - mean;
+    of_images += (value(i) - mean) * (value(i) - mean);
+  }
+  const auto n = static_cast<double>(chosen.size()), groups = static_cast<double>(sums.size());
+  if (groups == n) return 1;
+  for (const auto& [group, sum] : sums) of_groups += sum * sum * groups / (groups - 1);
+  const double effect = groups > 1 && of_images > 1e-9 * n ? of_groups / of_images : n / groups;
+  return std::clamp(effect, 1.0, n);
 }
 
 }  // namespace debias

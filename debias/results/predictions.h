@@ -70,13 +70,14 @@ inline std::string source_title(const std::string& source) {
 //   C c   conflicting, right, wrong                .     of unknown class
 enum class MarkedImages { kAll, kAligned, kConflicting };  // of known class
 
-// Numbers of images that two runs predict equally and differently.
+// Numbers of images that two runs predict equally and differently; not whole where they are divided by a design effect.
 struct PairedCounts {
-  int64_t both = 0, only_first = 0, only_second = 0, neither = 0;  // predicted right by
+  double both = 0, only_first = 0, only_second = 0, neither = 0;  // predicted right by
 
-  int64_t images() const { return both + only_first + only_second + neither; }
+  double images() const { return both + only_first + only_second + neither; }
   double first() const;  // shares of images predicted right; NaN without images
   double second() const;
+  PairedCounts divided(double design_effect) const;
 };
 
 // Throws a data error, naming `path`, for any other letter.
@@ -87,5 +88,10 @@ bool are_of_one_set(const std::string& a, const std::string& b);
 
 // Over the images of strings that are of one set.
 PairedCounts paired_counts(const std::string& a, const std::string& b, MarkedImages images);
+
+// By how much to divide the number of images because images of one group, such as frames of a burst, are alike: Kish's design effect of the
+// share predicted right or, with `b`, of the difference of two shares. At least 1; where the images do not vary, their mean number in a group. `group_of`: of each image of the strings, negative
+// for one that stands alone.
+double design_effect(const std::string& a, const std::string* b, MarkedImages images, const std::vector<int64_t>& group_of);
 
 }  // namespace debias

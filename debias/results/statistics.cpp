@@ -70,8 +70,7 @@ std::pair<double, double> difference_interval(const Proportion& a, const Proport
 }
 
 std::pair<double, double> difference_interval(const PairedCounts& counts) {
-  const auto n = static_cast<double>(counts.images()), a = static_cast<double>(counts.both), b = static_cast<double>(counts.only_first),
-             c = static_cast<double>(counts.only_second), d = static_cast<double>(counts.neither);
+  const double n = counts.images(), a = counts.both, b = counts.only_first, c = counts.only_second, d = counts.neither;
   const double first = counts.first(), second = counts.second();
   const auto [low_a, high_a] = wilson_interval({first, n});
   const auto [low_b, high_b] = wilson_interval({second, n});
@@ -86,11 +85,10 @@ std::pair<double, double> difference_interval(const PairedCounts& counts) {
 }
 
 double equal_shares_p(const PairedCounts& counts) {
-  const auto n = static_cast<double>(counts.only_first + counts.only_second);
-  const int64_t fewer = std::min(counts.only_first, counts.only_second);
+  const auto whole = [](double count) { return std::floor(count + 1e-9); };  // fewer differences than there are show less
+  const double n = whole(counts.only_first) + whole(counts.only_second), fewer = whole(std::min(counts.only_first, counts.only_second));
   double tail = 0;
-  for (int64_t k = 0; k <= fewer; ++k) {
-    const auto count = static_cast<double>(k);
+  for (double count = 0; count <= fewer; ++count) {
     tail += std::exp(std::lgamma(n + 1) - std::lgamma(count + 1) - std::lgamma(n - count + 1) - n * std::log(2));
   }
   return std::fmin(1, 2 * tail);

@@ -125,13 +125,14 @@ std::string verdict_of(const FoundPairs& found, const PairSource& source) {
   } else if (found.leaks) {
     parts.push_back(fmt::format("no leak from {} into {}", source.first.rows.split, source.second->rows.split));
   }
-  parts.push_back(copies > 0 ? fmt::format("{} of {} rows are copies of others", copies, source.rows())
+  parts.push_back(copies > 0 ? fmt::format("{} of {} rows are copies", copies, source.rows())
                              : fmt::format("no copies among {} rows", source.rows()));
   const auto ranked = std::ranges::count(found.rows, PairKind::kFalseNegative, [](const PairRow& row) { return row.pair.kind; });
   const auto share = same_label_share(found.rows, PairKind::kFalseNegative);
+  const bool says_share = share && parts.size() == 1;  // a verdict that says more has no room for it
   if (ranked > 0)
-    parts.push_back(fmt::format("{} to check as false negatives{}", number_and_word(ranked, "pair"),
-                                share ? fmt::format(", {:.1f} % of one class", 100 * *share) : ""));
+    parts.push_back(fmt::format("{} to check{}", number_and_word(ranked, "pair"),
+                                says_share ? fmt::format(" as false negatives, {:.1f} % of one class", 100 * *share) : ""));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

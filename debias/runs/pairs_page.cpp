@@ -37,6 +37,7 @@ font-size:.8125rem}
 .answers button{flex:1 1 4.5rem;min-height:3rem;font:inherit;color:var(--ink);background:var(--raised);border:1px solid var(--rule);border-radius:6px;
 cursor:pointer}
 .answers button:disabled{opacity:.45;cursor:default}
+@media (scripting:none){.answers,#pair,progress{display:none}}
 progress{width:100%;max-width:40.75rem;height:.6rem;accent-color:var(--accent)}
 kbd{font:.8em ui-monospace,Menlo,Consolas,monospace;border:1px solid var(--rule);border-radius:3px;padding:0 .3em}
 .remarks{padding-left:1.1rem;max-width:48rem;overflow-wrap:anywhere}
@@ -75,9 +76,10 @@ if(pairs.length){
 for(const k of ["same","different","skip"])by(k).addEventListener("click",()=>answer(k));
 by("undo").addEventListener("click",undo);by("save").addEventListener("click",save);
 document.addEventListener("keydown",e=>{if(e.ctrlKey||e.metaKey||e.altKey||e.repeat)return;
+if(e.key===" "&&e.target.closest("button,summary,a"))return;
 const k={s:"same",d:"different"," ":"skip"}[e.key.toLowerCase()];
 if(k){e.preventDefault();answer(k)}else if(e.key.toLowerCase()==="u"||e.key==="Backspace"){e.preventDefault();undo()}});
-document.addEventListener("keyup",e=>{if(e.key===" ")e.preventDefault()});
+document.addEventListener("keyup",e=>{if(e.key===" "&&!e.target.closest("button,summary,a"))e.preventDefault()});
 addEventListener("beforeunload",e=>{if(unsaved)e.preventDefault()});
 show()}
 )";
@@ -224,8 +226,9 @@ void add_leaks(Page& page, const FoundPairs& found, const PairSource& source) {
   const SplitLeaks& leaks = *found.leaks;
   page.heading(2, "In both splits");
   page.paragraph(plain(
-      fmt::format("{} of {} rows of {}: {} copies of rows of {}, {} of groups that it has too.{}", leaks.leaked, leaks.rows,
-                  source.second->rows.split, leaks.copies, source.first.rows.split, leaks.leaked - leaks.copies,
+      fmt::format("{} of {} rows of {}: {} are copies of rows of {}{}.{}", leaks.leaked, leaks.rows, source.second->rows.split,
+                  leaks.copies, source.first.rows.split,
+                  leaks.leaked == leaks.copies ? "" : fmt::format(", {} of groups that it has too", leaks.leaked - leaks.copies),
                   leaks.accuracy && leaks.accuracy_without
                       ? fmt::format(" kNN accuracy {:.2f} %, {:.2f} % without them.", 100 * *leaks.accuracy, 100 * *leaks.accuracy_without)
                       : "")));
@@ -310,6 +313,7 @@ std::string pairs_page(const FoundPairs& found, const PairSource& source, const 
   const nlohmann::ordered_json pairs = pairs_to_mark(to_mark, images, kPageBytes - kBytesForMarkup);
   if (!pairs.empty()) {
     page.heading(2, "Mark pairs");
+    page.add({"<noscript><p class=\"warning\">Pairs are shown and marked with JavaScript.</p></noscript>\n"});
     page.paragraph(
         {"Do both images show the same class? Keys: <kbd>s</kbd> same, <kbd>d</kbd> different, <kbd>space</kbd> skip, <kbd>u</kbd> undo."});
     if (pairs.size() < to_mark.size())
@@ -331,7 +335,7 @@ std::string pairs_page(const FoundPairs& found, const PairSource& source, const 
   }
   nlohmann::ordered_json data = {{"download", "answers.csv"}, {"pairs", pairs}, {"images", images.json()}};
   page.add(
-      {fmt::format("<style>{}</style>\n<noscript><p class=\"warning\">Pairs are shown and marked with JavaScript.</p></noscript>\n"
+      {fmt::format("<style>{}</style>\n"
                    "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n",
                    kPairsStyle, for_script(data), kPairsScript)});
   return page.html();

@@ -18,5 +18,16 @@ function keepTogether() {
   });
 }
 
+// What the theme leaves without a name or out of the keyboard's reach.
+function makeReachable() {
+  document.querySelectorAll(".md-content pre > code, .md-content .md-typeset__scrollwrap").forEach(function (box) { box.tabIndex = 0; });
+  document.querySelectorAll(".md-search[role=dialog]").forEach(function (search) { search.setAttribute("aria-label", "Search"); });
+  document.querySelectorAll("nav.md-nav[data-md-level]").forEach(function (list, number) {
+    list.removeAttribute("aria-labelledby");  // some name an empty title
+    list.setAttribute("aria-label", "Pages, list " + (number + 1));
+  });
+}
+
+document.addEventListener("DOMContentLoaded", makeReachable);
 document.addEventListener("DOMContentLoaded", renderFormulas);
 document.addEventListener("DOMContentLoaded", keepTogether);

@@ -1,4 +1,5 @@
 #include "debias/report/charts/chart.h"
+#include "debias/report/charts/chart_parts.h"
 #include "tests/report/reports.h"
 
 namespace debias::chart_test {
@@ -60,6 +61,25 @@ TEST(Chart, PointsOfOneColourMayHaveMarkersOfTheirOwn) {
   const std::string of_its_look = path(svg(chart, "id"), "mark c2");
   chart.series[0].shape = 1;
   EXPECT_NE(path(svg(chart, "id"), "mark c2"), of_its_look);
+}
+
+TEST(Chart, TheLastTickOfAnAxisIsWithinIt) {
+  Chart chart = line_chart({0.2, 0.5});
+  chart.series[0].x = {2000, 4000};
+  const std::string source = svg(chart, "id").source;
+  const size_t end = source.find(">4000<"), begin = source.rfind("x=\"", end) + 3;
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_LE(std::stod(source.substr(begin)) + text_width("4000", kFont) / 2, kChartWidth);
+}
+
+TEST(Chart, AReferenceIsDrawnBesideTheDotsAndNotThroughTheirNames) {
+  Chart chart;
+  chart.draw = Draw::kDots;
+  chart.categories = {"one", "two"};
+  chart.series = {{.name = "", .x = {}, .y = {0.2, 0.4}, .low = {}, .high = {}}};
+  chart.reference = 0.1;
+  const std::string source = svg(chart, "id").source, line = source.substr(source.find("<path class=\"reference\" d=\""));
+  EXPECT_EQ(times(line.substr(0, line.find("/>")), 'M'), 2u);  // a piece for each category
 }
 
 TEST(Chart, SaysWhatItIsInTitleAndDescription) {

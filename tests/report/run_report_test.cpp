@@ -233,13 +233,14 @@ size_t words_of_lead(const std::string& page) {
 TEST_F(Reports, BeginWithOneVerdictOneFigureAndOneCommand) {
   write_biased_run("run", {});
   const std::string page = html({"run"}), first = first_of(page);
-  expect_parts(first,
-               {"<h1>run on glyphs</h1>",
-                "<p class=\"lead\">The shortcut is still used very strongly: conflicting images 20 %, aligned ones 98 % right: 77 points "
-                "apart (74 to 80).</p>",
-                ">Images classified correctly</title>", ">chance 50 %</text>", "(red goes with cat, blue goes with dog)",
-                "<code tabindex=\"0\">debias train run --seeds 3 output=run-seeds</code><button type=\"button\"",
-                "Predictions by classifier on test images."});
+  expect_parts(
+      first,
+      {"<h1>run on glyphs</h1>",
+       "<p class=\"lead alarm\">The shortcut is still used very strongly: conflicting images 20 %, aligned ones 98 % right: 77 points "
+       "apart (74 to 80).</p>",
+       ">Images classified correctly</title>", ">chance 50 %</text>", "(red goes with cat, blue goes with dog)",
+       "<code tabindex=\"0\">debias train run <span class=\"whole\">--seeds</span> 3 output=run-seeds</code><button type=\"button\"",
+       "Predictions by classifier on test images."});
   EXPECT_EQ(well_formed(first).count("svg"), 1u);
   EXPECT_EQ(first.find("Further numbers"), std::string::npos);
   EXPECT_THAT(text({"run"}), StartsWith("The shortcut is still used very strongly: conflicting images 20 %"));
@@ -325,8 +326,14 @@ TEST_F(Reports, OfManyMethodsHaveARowEachAndStayShortOnTheTerminal) {
                        ">method-a</text>", "halo best\">method-o</text>", "3 more methods are under Verdict."});
   const std::string shown = run_report_text(read(names), {});
   EXPECT_LE(std::ranges::count(shown, '\n'), 14) << shown;
-  EXPECT_THAT(shown, HasSubstr("\n19 more: debias report -v\n"));
+  EXPECT_THAT(shown, HasSubstr("\n18 more: debias report -v\n"));
   EXPECT_EQ(run_report_json(read(names))["verdict"]["figure"]["rows"].size(), 15u);
+  for (const size_t width : {60, 80, 200}) {
+    size_t rows = 0;
+    std::istringstream lines(run_report_text(read(names), {}, width));
+    for (std::string line; std::getline(lines, line);) rows += 1 + line.size() / width;
+    EXPECT_LE(rows, 14u) << width;
+  }
 }
 
 TEST_F(Reports, LongNamesOfManyMethodsAreNotInTheTitle) {
@@ -381,7 +388,7 @@ TEST_F(Reports, WithoutBiasLabelsShowChanceAndSayWhatIntervalsCover) {
                                  {"dog", {{"count", 100}, {"predicted", 200}, {"accuracy", 0.5}}}}}};
     write_evaluation(run, "knn", knn);
   }
-  expect_parts(first_of(html({"a", "b"})), {">chance 75 %</text>", ">kNN accuracy, test</title>",
+  expect_parts(first_of(html({"a", "b"})), {">chance 75 %</text>", ">kNN accuracy, test</title>", "class=\"whisker",
                                             "95 % intervals cover other images and the same network, not other seeds."});
 }
 

@@ -1,6 +1,7 @@
 #include "debias/report/sections/verdict.h"
 
 #include "debias/report/recipe_facts.h"
+#include "debias/report/sections/first_screen.h"
 #include "debias/report/seed_interval.h"
 #include "tests/report/reports.h"
 
@@ -67,7 +68,7 @@ TEST_F(Verdicts, OfOneRunGoByTheDifferenceAndItsInterval) {
       {{.aligned = 0.8, .conflicting = 0.9, .images = 2000},
        Finding::kOverCorrected,
        "moderate over-correction",
-       {"-10 points apart (-12 to -8)", "Moderate difference of -10.0 points, 95 % interval -12.2 to -7.8",
+       {"aligned ones 80 % right: 10 points fewer (-12 to -8)", "Moderate difference of -10.0 points, 95 % interval -12.2 to -7.8",
         "Bias-conflicting images are recognised more often than bias-aligned ones"}},
       {{.aligned = 0.9, .conflicting = 0.9, .images = 40},
        Finding::kCannotTell,
@@ -85,7 +86,7 @@ TEST_F(Verdicts, OfOneRunGoByTheDifferenceAndItsInterval) {
     expect_parts(verdict.words + " " + verdict.details, words);
   }
   EXPECT_EQ(verdict_of({.aligned = 0.95, .conflicting = 0.91, .images = 20000}).head, still + "slightly");
-  EXPECT_STREQ(finding_name(Finding::kOverCorrected), "over_corrected");
+  EXPECT_EQ(enum_name(Finding::kOverCorrected), "over_corrected");
 }
 
 TEST_F(Verdicts, WithoutAnIntervalItIsInconclusive) {
@@ -255,6 +256,75 @@ TEST_F(Verdicts, RunsOnOtherDataAreNotCompared) {
   const auto verdicts = compare({"ce-1"}, {"fairkl-1"});
   EXPECT_EQ(verdicts[0].comparison, Comparison::kNotComparable);
   EXPECT_THAT(verdicts[0].words, HasSubstr("evaluated on the same test data"));
+}
+
+// As those of make demo: two with a shortcut, two on other images without one.
+TEST_F(Verdicts, RunsAreComparedWithThoseOnTheSameData) {
+  const std::vector<std::string> names = {"ce", "fairkl", "infonce", "debiased", "alone"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    write_biased_run(names[i], {.conflicting = 0.2 + 0.1 * static_cast<double>(i)}, {.objective = names[i]});
+    auto groups = nlohmann::ordered_json::parse(file_text(names[i] + "/evaluation/groups.json"));
+    groups["data"]["test"] = {{"name", "glyphs"}, {"correlation", i < 2 ? 0.9 : i < 4 ? 0.1 : 0.5}};
+    write_evaluation(names[i], "groups", groups);
+  }
+  const auto verdicts = compare({names[0], names[2], names[1]}, {names[3], names[4]});
+  ASSERT_EQ(verdicts.size(), 3u);
+  EXPECT_EQ(verdicts[0].head, "of these two runs fairkl is better than ce");
+  EXPECT_EQ(verdicts[1].head, "of these two runs debiased is better than infonce");
+  EXPECT_EQ(verdicts[2].head, "alone cannot be compared with the others");
+  const ReportData data(runs_);
+  const FirstScreen screen = first_screen(data, verdicts);
+  EXPECT_THAT(screen.verdict, StartsWith("fairkl recognises more conflicting images than ce, yet keeps the shortcut"));
+  EXPECT_EQ(screen.rows[*screen.best].label, "fairkl");  // not the highest of all, on other images
+}
+
+// Frames of a burst are alike: 1,600 images in 100 bursts count as 100, if no file says which image is in which.
+TEST_F(Verdicts, OfImagesInGroupsHaveIntervalsOverTheGroups) {
+  write_biased_run("run", {.aligned = 0.975, .conflicting = 0.2, .images = 800});
+  auto groups = nlohmann::ordered_json::parse(file_text("run/evaluation/groups.json"));
+  groups["counts"] = {{"test", 1600}};
+  groups["group_counts"] = {{"test", 100}};
+  groups["groups_from"] = "column burst";
+  write_evaluation("run", "groups", groups);
+  read({"run"});
+  const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
+  EXPECT_EQ(verdict.difference.over, Coverage::kGroups);
+  // Newcombe's of 0.975 and 0.2, 50 each, by hand: Wilson [0.8874, 0.9948] and [0.1124, 0.3304].
+  EXPECT_NEAR(verdict.difference.low, 0.6179, 5e-4);
+  EXPECT_NEAR(verdict.difference.high, 0.8648, 5e-4);
+  EXPECT_THAT(verdict.details, HasSubstr("over the 100 groups (column burst) of the evaluated images (other groups, the same network)"));
+  EXPECT_THAT(html({"run"}), HasSubstr("95 % intervals cover other groups (column burst) and the same network, not other seeds."));
+}
+
+TEST_F(Verdicts, OfTwoRunsOnImagesInGroupsCompareThemGroupByGroup) {
+  const auto compared = [&](int64_t of_group) {
+    for (const bool second : {false, true}) {
+      std::string marks, group_of;
+      for (int64_t i = 0; i < 400; ++i) {  // of the conflicting ones 20 % right, of the second run 30 %
+        marks += i < 200 ? 'A' : i < (second ? 260 : 240) ? 'C' : 'c';
+        group_of += fmt::format("{}{}", i == 0 ? "" : " ", i / of_group);
+      }
+      const std::string name = second ? "b" : "a";
+      write_biased_run(name, {.aligned = 1, .conflicting = second ? 0.3 : 0.2, .images = 200}, {.objective = name});
+      auto groups = nlohmann::ordered_json::parse(file_text(name + "/evaluation/groups.json"));
+      groups["marks"] = {{"test", marks}};
+      groups["counts"] = {{"test", 400}};
+      if (of_group > 1) {
+        groups["group_counts"] = {{"test", 400 / of_group}};
+        groups["groups_from"] = "column burst";
+        groups["group_of"] = {{"test", group_of}};
+      }
+      write_evaluation(name, "groups", groups);
+    }
+    return compare({"a"}, {"b"}).at(0);
+  };
+  const ComparisonVerdict by_image = compared(1), by_group = compared(20);  // 20 images differ: 20 of 200, or 1 group of 10
+  EXPECT_EQ(by_image.comparison, Comparison::kBetterOnImages);
+  EXPECT_EQ(by_image.difference.over, Coverage::kPairedImages);
+  EXPECT_EQ(by_group.comparison, Comparison::kAlike);
+  EXPECT_EQ(by_group.difference.over, Coverage::kPairedGroups);
+  EXPECT_LT(by_group.difference.low, 0);
+  EXPECT_THAT(by_group.details, HasSubstr("over 200 images, the same of both, by their groups (column burst)"));
 }
 
 TEST_F(Verdicts, PredictionsOfOthersAreNotCompared) {

@@ -113,8 +113,7 @@ TEST_F(Reports, OfAgentsBeginWithTheirReturn) {
   write_agent_run("a");
   write_agent_run("b");
   EXPECT_THAT(run_report_text(read({"a"}), {}), StartsWith("Mean evaluation return, test: 12.5.\n"));
-  EXPECT_THAT(run_report_text(read({"a", "b"}), {}),
-              StartsWith("Mean evaluation return, test: highest of b, 12.5, of a 12.5. No test compares them.\n"));
+  EXPECT_THAT(run_report_text(read({"a", "b"}), {}), StartsWith("Mean evaluation return, test: a 12.5, b 12.5. No test compares them.\n"));
   EXPECT_THAT(html({"a"}), HasSubstr("<p class=\"lead\">Mean evaluation return, test: 12.5.</p>"));
 }
 

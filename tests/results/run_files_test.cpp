@@ -156,6 +156,18 @@ TEST(ImageMarks, CountPairsOfEachSide) {
   EXPECT_TRUE(std::isnan(paired_counts("RR", "Rr", MarkedImages::kConflicting).first()));
 }
 
+// By hand: p = 1/2, group sums -1 or 1 of four groups: (4 / 3) 4 / 2 = 8 / 3.
+TEST(ImageMarks, OfGroupsThatAreAlikeCountForFewer) {
+  const std::vector<int64_t> pairs = {0, 0, 1, 1, 2, 2, 3, 3}, alone(8, -1);
+  const std::string alike = "AAaaAAaa", mixed = "AaAaAaAa", right = "AAAAAAAA";
+  EXPECT_NEAR(design_effect(alike, nullptr, MarkedImages::kAll, pairs), 8.0 / 3, 1e-12);
+  EXPECT_EQ(design_effect(mixed, nullptr, MarkedImages::kAll, pairs), 1);  // less alike than by chance shows nothing
+  EXPECT_EQ(design_effect(alike, nullptr, MarkedImages::kAll, alone), 1);
+  EXPECT_NEAR(design_effect(right, nullptr, MarkedImages::kAligned, pairs), 2, 1e-12);   // 2 images a group
+  EXPECT_NEAR(design_effect(right, &alike, MarkedImages::kAll, pairs), 8.0 / 3, 1e-12);  // of the difference
+  EXPECT_EQ(design_effect("AAaaAAaa", nullptr, MarkedImages::kAll, {0, 0, 0, 0, 0, 0, 0, 0}), 8);
+}
+
 TEST(ImageMarks, OfOtherImagesAreOfAnotherSet) {
   EXPECT_TRUE(are_of_one_set("", ""));
   EXPECT_FALSE(are_of_one_set("AA", "A"));

@@ -203,17 +203,17 @@ Html dot_chart(const Chart& chart, std::string_view id) {
     content += text_at(x, bottom + 13, "muted", "middle", frame.x.ticks.labels[i]);
   }
   if (!grid.empty()) content += fmt::format("<path class=\"grid\" d=\"{}\"/>", grid);
-  if (chart.reference && frame.x.has_place(*chart.reference)) {
-    content += fmt::format("<path class=\"reference\" d=\"M{} {}V{}\"/>", coordinate(frame.at(*chart.reference)), coordinate(top),
-                           coordinate(bottom));
-  }
+  std::string reference;  // beside the dots, not through the names above them
   for (size_t category = 0; category < chart.categories.size(); ++category) {
     const double y = top + group * static_cast<double>(category);
     const bool best = static_cast<int>(category) == chart.highlighted;
     content +=
         text_at(kLeft, y + 12, best ? "halo best" : "halo", "start", fitted(chart.categories[category], kFont, (kChartWidth - 8) / 1.12));
     rows += dot_row(frame, chart, category, y + kLine + kDotRow / 2);
+    if (chart.reference && frame.x.has_place(*chart.reference))
+      reference += fmt::format("M{} {}V{}", coordinate(frame.at(*chart.reference)), coordinate(y + kLine), coordinate(y + group));
   }
+  if (!reference.empty()) content += fmt::format("<path class=\"reference\" d=\"{}\"/>", reference);
   const double end = bottom + 18 + kLine;
   return wrapped(chart, id, end + 6, content + rows + dot_legend(chart, end - 3));
 }

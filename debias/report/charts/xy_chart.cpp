@@ -214,7 +214,7 @@ std::string axes(const Frame& frame, const Chart& chart) {
     const double half = text_width(frame.x.ticks.labels[i], kFont) / 2;
     marks += fmt::format("M{} {}v4", coordinate(x), bottom);
     if (x - half < free) continue;
-    out += text_at(x, frame.bottom + 16, "", "middle", frame.x.ticks.labels[i]);
+    out += text_at(std::min(x, kChartWidth - half), frame.bottom + 16, "", "middle", frame.x.ticks.labels[i]);  // within the chart
     free = x + half + 4;
   }
   if (chart.x.bare) marks = fmt::format("M{0} {1}H{2}V{3}H{0}z", left, bottom, right, coordinate(frame.top));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "debias/results/json_file.h"
@@ -38,6 +39,10 @@ Html table_html(const Table& table) {
 }
 
 }  // namespace
+
+void Table::add_heads(const std::vector<std::string>& names, bool numbers) {
+  for (const auto& name : names) head.push_back({plain(name), numbers ? "n" : "", ""});
+}
 
 Html table_in_scroller(const Table& table) {
   const std::string caption = escaped(table.caption);
@@ -88,11 +93,27 @@ void Page::folded(std::string_view summary, const Html& content) {
   body_ += "<details><summary>" + escaped(summary) + "</summary>" + content.source + "</details>\n";
 }
 
+namespace {
+
+// Browsers break a line behind a hyphen: not within "--seeds".
+std::string with_whole_options(std::string_view command) {
+  std::string out;
+  for (size_t begin = 0; begin <= command.size();) {
+    const size_t end = std::min(command.find(' ', begin), command.size());
+    const std::string word = escaped(command.substr(begin, end - begin));
+    out += (begin == 0 ? "" : " ") + (word.starts_with("--") ? "<span class=\"whole\">" + word + "</span>" : word);
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
 void Page::command(const std::string& command) {
   body_ += fmt::format(
       "<div class=\"command\"><code tabindex=\"0\">{}</code><button type=\"button\" onclick=\"navigator.clipboard.writeText("
       "this.previousSibling.textContent).then(()=&gt;this.textContent='Copied')\">Copy</button></div>\n",
-      escaped(command));
+      with_whole_options(command));
 }
 
 void Page::add(const Html& content) { body_ += content.source; }

@@ -26,6 +26,9 @@ struct Table {
   std::string caption, css_class;
   std::vector<Cell> head;
   std::vector<Row> rows;
+
+  // More columns; of numbers: to the right.
+  void add_heads(const std::vector<std::string>& names, bool numbers = false);
 };
 
 // What a title calls a folder or a file: "photos" of "data/photos/".

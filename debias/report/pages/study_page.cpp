@@ -184,11 +184,9 @@ std::string three_digits(double value) {
 }
 
 Table error_table(const Json& rows, const std::function<std::string(const Json&)>& heading) {
-  Table table;
-  table.css_class = "numbers";
-  table.caption = "Mean squared error against the mean over true negatives; in brackets its 95 % interval over repetitions";
-  table.head.push_back({plain("setting"), "", ""});
-  for (const auto name : kNegativeEstimators) table.head.push_back({plain(name), "n", ""});
+  Table table{"Mean squared error against the mean over true negatives; in brackets its 95 % interval over repetitions", "numbers", {}, {}};
+  table.add_heads({"setting"});
+  for (const auto name : kNegativeEstimators) table.add_heads({std::string(name)}, true);
   for (const auto& json : rows) {
     Row row;
     row.cells.push_back({plain(heading(json)), "", ""});
@@ -236,9 +234,8 @@ Statement statement_of(const Json& json, int number) {
 }
 
 Table statement_table(const std::vector<Statement>& statements) {
-  Table table;
-  table.css_class = "numbers statements";
-  for (const char* head : {"", "statement", "verdict", "left", "", "right"}) table.head.push_back({plain(head), "", ""});
+  Table table{"", "numbers statements", {}, {}};
+  table.add_heads({"number", "statement", "verdict", "left", "relation", "right"});
   table.head[3].css_class = table.head[5].css_class = "n";
   for (const auto& statement : statements) {
     Html what = plain(statement.name) + element("span", "small below", plain(statement.claim));

@@ -42,6 +42,7 @@ linear-gradient(to left,var(--rule),transparent) right/1.1rem 100% no-repeat scr
 .wrong{color:var(--mark);font-weight:600}
 .command{display:flex;gap:.5rem;align-items:stretch;margin:.35rem 0;max-width:60rem}
 .command code{flex:1;min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;background:var(--raised);padding:.5rem .75rem;border-radius:4px;user-select:all}
+.whole{white-space:nowrap}
 .command button{align-self:flex-start;padding:.4rem .9rem;font:inherit;font-size:.875rem;color:var(--ink);background:var(--raised);border:1px solid var(--muted);border-radius:4px;cursor:pointer}
 @media (scripting:none){.command button{display:none}}
 .section{margin:0;border-top:1px solid var(--rule);padding:.15rem 0}
@@ -86,7 +87,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .chart text{fill:var(--ink)}
 .chart .title{font-size:14px;font-weight:600}
 .chart .muted{fill:var(--muted)}
-.chart .halo{paint-order:stroke;stroke:var(--ground);stroke-width:3px}
+.chart .halo{paint-order:stroke;stroke:var(--ground);stroke-width:5px}
 .grid{fill:none;stroke:var(--faint)}
 .axis{fill:none;stroke:var(--muted)}
 .line,.step{fill:none;stroke:var(--c);stroke-width:1.7;stroke-linejoin:round}
@@ -104,7 +105,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .d1{stroke-dasharray:5 2.5}.d2{stroke-dasharray:1.8 1.8}.d3{stroke-dasharray:8 2.5 1.8 2.5}
 .c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}
 .cm{--c:var(--muted)}.c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}
-@media (max-width:40rem){h1{font-size:1.3rem;margin-top:0}.lead{font-size:1.05rem;margin-bottom:.5rem}main{padding-top:.75rem}.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:break-word}
+@media (max-width:40rem){h1{font-size:1.3rem;margin-top:0}.lead{font-size:1.05rem;margin-bottom:.5rem}main{padding-top:.75rem}.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:anywhere;min-width:5rem}
 .scroll th,.scroll td{padding-right:.5rem}}
 .near{list-style:none;padding:0;margin:.75rem 0}
 .near>li{display:flex;flex-wrap:wrap;gap:.6rem;padding:.5rem 0;border-bottom:1px solid var(--faint)}
@@ -119,7 +120,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .why{display:block}
 .film{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:.75rem;margin:.75rem 0;max-width:54rem}
 .film img{display:block;width:100%;height:auto;background:var(--raised)}
-.finding{border-top:1px solid var(--rule);margin:1.5rem 0 0;padding-top:.25rem}
+.finding{border-top:1px solid var(--rule);margin:1.5rem 0 0;padding-top:.25rem}h2+.finding{border:0;margin:0}
 .finding h3{margin:.75rem 0 .25rem;font-size:1.15rem}
 .tag{font-size:.75rem;font-weight:400;color:var(--muted);border:1px solid var(--rule);border-radius:1rem;padding:.05rem .5rem;margin-left:.5rem;white-space:nowrap}
 .says{max-width:60rem;font-size:1.05rem}
@@ -142,7 +143,7 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .beside>div{flex:1 1 16rem;min-width:0;margin:.5rem 0}
 @media (max-width:40rem){.sights{grid-template-columns:repeat(3,minmax(0,1fr))}}
 @media print{.heatmap{flex-basis:14rem;max-width:14rem}.sights>li,.beside,.shares{break-inside:avoid}h2,h3,.rowhead,.section>summary,.caption{break-after:avoid}
-details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button{display:none}main{max-width:none;padding:0}figure,.near>li,tr{break-inside:avoid}.scroll,.first .scroll{overflow:visible;max-height:none;background:none}}
+details>*{display:block}details::details-content{content-visibility:visible;display:block;block-size:auto}.command button,nav{display:none}main{max-width:none;padding:0}figure,.near>li,tr{break-inside:avoid}.scroll,.first .scroll{overflow:visible;max-height:none;background:none}}
 )";
 }
 

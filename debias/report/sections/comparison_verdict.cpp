@@ -29,6 +29,7 @@ struct ImageDifference {
   double p = 1;                        // of "no difference", two-sided
   bool paired = false;                 // image by image (Newcombe 1998 and McNemar); else as of different images
   int64_t images = 0;                  // of each run
+  std::string groups = {};             // that the interval is over: "column patient"; empty: over the images
 };
 
 MarkedImages images_of(const std::string& metric) {
@@ -69,11 +70,37 @@ int64_t image_count(const RunRecord& run, const KeyNumber& number, const std::st
   return run.data_sets.contains(split) ? value_or(run.data_sets.at(split), "count", int64_t{0}) : 0;
 }
 
+}  // namespace
+
+Proportion evaluated_share(const RunRecord& run, const KeyNumber& number, const std::string& metric) {
+  const auto images = static_cast<double>(image_count(run, number, metric));
+  const EvaluationRecord* record = number.evaluation;
+  return {number.value, record == nullptr ? images : images / record->design_effect(split_of(metric).split, images_of(metric))};
+}
+
+namespace {
+
 // A number of a column. The data that two of them are of are the same (evaluated_alike).
 struct ColumnNumber {
   const RunColumn* column = nullptr;
   const KeyNumber* number = nullptr;
 };
+
+// By which the number of images is divided because those of one group are alike.
+double design_effect_of(const std::string& metric, const KeyNumber& first, const KeyNumber& second) {
+  const std::string split = split_of(metric).split;
+  for (const KeyNumber* of : {&first, &second}) {
+    const auto group = of->evaluation->group_of.find(split);
+    if (group == of->evaluation->group_of.end() || group->second.size() != marks_of(first, split)->size()) continue;
+    return design_effect(*marks_of(first, split), marks_of(second, split), images_of(metric), group->second);
+  }
+  return first.evaluation->design_effect(split, images_of(metric));
+}
+
+std::string groups_of(const KeyNumber& number, const std::string& metric) {
+  const bool any = number.evaluation != nullptr && number.evaluation->groups_of(split_of(metric).split) > 0;
+  return any ? number.evaluation->groups_from : "";
+}
 
 // None if a column has several seeds, or the number of images is unknown.
 std::optional<ImageDifference> image_difference(const std::string& metric, const ColumnNumber& a, const ColumnNumber& b) {
@@ -81,12 +108,14 @@ std::optional<ImageDifference> image_difference(const std::string& metric, const
   const KeyNumber &first = *a.number, &second = *b.number;
   const double mean = first.value - second.value;
   if (const auto counts = counts_of(metric, first, second)) {
-    return ImageDifference{mean, difference_interval(*counts), equal_shares_p(*counts), true, counts->images()};
+    const PairedCounts effective = counts->divided(design_effect_of(metric, first, second));
+    return ImageDifference{mean, difference_interval(effective),         equal_shares_p(effective),
+                           true, static_cast<int64_t>(counts->images()), groups_of(first, metric)};
   }
-  const int64_t of_a = image_count(a.column->shown(), first, metric), of_b = image_count(b.column->shown(), second, metric);
-  if (of_a < 1 || of_b < 1) return std::nullopt;
-  const Proportion one{first.value, static_cast<double>(of_a)}, other{second.value, static_cast<double>(of_b)};
-  return ImageDifference{mean, difference_interval(one, other), equal_shares_p(one, other), false, std::min(of_a, of_b)};
+  const Proportion one = evaluated_share(a.column->shown(), first, metric), other = evaluated_share(b.column->shown(), second, metric);
+  if (one.count == 0 || other.count == 0) return std::nullopt;
+  const int64_t images = std::min(image_count(a.column->shown(), first, metric), image_count(b.column->shown(), second, metric));
+  return ImageDifference{mean, difference_interval(one, other), equal_shares_p(one, other), false, images, groups_of(first, metric)};
 }
 
 // Columns are compared by the first of these that all of them have, else by the one that most of them have.
@@ -136,9 +165,10 @@ std::string interval_words(const ColumnDifference& difference) {
 }
 
 std::string interval_words(const ImageDifference& difference) {
-  return fmt::format("{} points, 95 % interval {} to {} over {} {}", signed_points(difference.mean),
+  const std::string groups = difference.groups.empty() ? "" : fmt::format(", by their groups ({})", difference.groups);
+  return fmt::format("{} points, 95 % interval {} to {} over {} {}{}", signed_points(difference.mean),
                      signed_points(difference.interval.first), signed_points(difference.interval.second), difference.images,
-                     difference.paired ? "images, the same of both" : "images each, taken as different ones");
+                     difference.paired ? "images, the same of both" : "images each, taken as different ones", groups);
 }
 
 // Two columns by one number: over seeds where both have several, over the evaluated images where both have one.
@@ -217,9 +247,9 @@ std::string number_words(const NumberRow& row, const TestedPair& pair, const std
   const std::string_view what = std::ranges::find(kMeasures, name.name, &Measure::metric)->of_what;
   const Rounding rounding = pair.rounding();
   const std::string interval = rounding.interval();
+  const auto share = [&](const KeyNumber& number) { return (interval.empty() ? rounding_of(number) : rounding).share(number.value); };
   std::string words =
-      fmt::format("{} {} → {} % ({}{})", what, rounding_of(*pair.of_b.number).share(pair.of_b.number->value),
-                  rounding_of(*pair.of_a.number).share(pair.of_a.number->value),
+      fmt::format("{} {} → {} % ({}{})", what, share(*pair.of_b.number), share(*pair.of_a.number),
                   rounding.change(pair.of_a.number->value - pair.of_b.number->value), interval.empty() ? "" : ", " + interval);
   if (aligned) words += ", aligned ones " + aligned->rounding().change(aligned->of_a.number->value - aligned->of_b.number->value);
   return words + ".";
@@ -252,7 +282,9 @@ void compare_on_images(const TestedPair& pair, const std::string& first, const s
   const ImageDifference& images = *pair.images;
   const bool is_better = pair.p_holm < kComparisonLevel && images.interval.first > 0;
   verdict.difference = {images.mean, images.interval.first, images.interval.second,
-                        images.paired ? Coverage::kPairedImages : Coverage::kImages};
+                        !images.groups.empty() ? (images.paired ? Coverage::kPairedGroups : Coverage::kGroups)
+                        : images.paired        ? Coverage::kPairedImages
+                                               : Coverage::kImages};
   verdict.comparison = is_better ? Comparison::kBetterOnImages : Comparison::kAlike;
   verdict.head = is_better ? fmt::format("of these two runs {} is better than {}", first, second) : not_shown(first, second);
   verdict.details = fmt::format("Precisely {}, beyond which other seeds may differ.", interval_words(images));
@@ -356,17 +388,25 @@ std::string label_list(const std::vector<RunColumn>& columns, const std::vector<
   return words;
 }
 
-// The best of the group against each of the others.
-void add_group(const std::vector<NumberRow>& rows, const Comparable& group, const std::vector<RunColumn>& columns, const std::string& who,
-               std::vector<ComparisonVerdict>& verdicts) {
-  std::vector<RunColumn> members;
-  for (const size_t i : group.columns) members.push_back(columns[i]);
+// The columns of a group that were evaluated on the same data, set by set.
+std::vector<std::vector<size_t>> sets_of(const Comparable& group, const std::vector<RunColumn>& columns) {
+  std::vector<std::vector<size_t>> sets;
   const std::string split = split_of(group.row->metric).split;
-  if (!evaluated_alike(members, "", split)) {
-    verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared", who),
-                        fmt::format("Their files do not say that they were evaluated on the same {} data.", split)});
-    return;
+  for (const size_t i : group.columns) {
+    auto set = std::ranges::find_if(sets, [&](const std::vector<size_t>& members) {
+      std::vector<RunColumn> all = {columns[i]};
+      for (const size_t member : members) all.push_back(columns[member]);
+      return evaluated_alike(all, "", split);
+    });
+    if (set == sets.end()) set = sets.insert(sets.end(), std::vector<size_t>());
+    set->push_back(i);
   }
+  return sets;
+}
+
+// The best of the group against each of the others.
+void add_group(const std::vector<NumberRow>& rows, const Comparable& group, const std::vector<RunColumn>& columns,
+               std::vector<ComparisonVerdict>& verdicts) {
   const size_t best = *std::ranges::max_element(group.columns, {}, [&](size_t i) { return group.row->by_column[i]->value; });
   for (const auto& pair : tested_pairs(*group.row, columns, group.columns, best)) {
     verdicts.push_back(compared(rows, *group.row, columns, pair));
@@ -386,7 +426,18 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
   while (!rest.empty()) {
     const Comparable group = largest_group(rows, rest);
     if (group.columns.size() < 2) break;
-    add_group(rows, group, columns, group.columns.size() == columns.size() ? "the runs" : label_list(columns, group.columns), verdicts);
+    std::vector<size_t> alone;  // on data of their own
+    for (const std::vector<size_t>& set : sets_of(group, columns)) {
+      if (set.size() > 1) add_group(rows, largest_group(rows, set), columns, verdicts);
+      if (set.size() == 1) alone.push_back(set[0]);
+    }
+    if (!alone.empty()) {
+      const std::string who = alone.size() == columns.size() ? "the runs" : label_list(columns, alone);
+      verdicts.push_back(
+          {Comparison::kNotComparable,
+           fmt::format("{} cannot be compared{}", who, alone.size() == group.columns.size() ? "" : " with the others"),
+           fmt::format("Their files do not say that they were evaluated on the same {} data.", split_of(group.row->metric).split)});
+    }
     std::erase_if(rest, [&](size_t i) { return std::ranges::find(group.columns, i) != group.columns.end(); });
   }
   if (rest.size() == columns.size()) {
@@ -396,22 +447,6 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
                         "They share no evaluated accuracy with another run."});
   }
   return verdicts;
-}
-
-const char* comparison_name(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::kBetter:
-      return "better";
-    case Comparison::kBetterOnImages:
-      return "better_on_images";
-    case Comparison::kAlike:
-      return "alike";
-    case Comparison::kTooFewSeeds:
-      return "too_few_seeds";
-    case Comparison::kNotComparable:
-      break;
-  }
-  return "not_comparable";
 }
 
 }  // namespace debias

@@ -241,15 +241,13 @@ Figures similarity_history_figures(const std::vector<RunRecord>& runs, const Eva
 }
 
 Table similarity_table(const std::vector<RunRecord>& runs, const EvaluatedSet& set) {
-  Table table;
-  table.caption = fmt::format("Cosines of pairs, {}: mean ± standard deviation", set.title());
-  table.css_class = "numbers";
-  table.head.push_back({plain("pairs"), "", ""});
+  Table table{fmt::format("Cosines of pairs, {}: mean ± standard deviation", set.title()), "numbers", {}, {}};
+  table.add_heads({"pairs"});
   std::vector<const std::map<std::string, SimilarityHistogram>*> by_run;
   for (const auto& run : runs) {
     const EvaluationRecord* record = run.evaluation("geometry", set.data);
     by_run.push_back(record == nullptr ? nullptr : entry_of(record->similarity, set.split));
-    table.head.push_back({plain(run.label), "n", ""});
+    table.add_heads({run.label}, true);
   }
   for (const char* name : kPairKinds) {
     Row row{{{plain(pair_kind(name)), "", ""}}, false};

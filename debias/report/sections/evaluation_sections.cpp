@@ -280,12 +280,11 @@ bool searched_alike(const std::vector<QueriesOfRun>& runs) {
 }
 
 Table nearest_table(const std::string& query, const std::vector<QueriesOfRun>& runs) {
-  Table table;
-  table.caption = query;
+  Table table{query, "", {}, {}};
   size_t most = 0;
-  table.head.push_back({plain("rank"), "", ""});
+  table.add_heads({"rank"});
   for (const auto& run : runs) {
-    table.head.push_back({plain(run.label), "", ""});
+    table.add_heads({run.label});
     if (const SentenceQuery* own = run.of(query)) most = std::max(most, own->nearest.size());
   }
   for (size_t rank = 0; rank < most; ++rank) {

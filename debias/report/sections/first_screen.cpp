@@ -11,6 +11,7 @@
 
 #include "debias/report/run_column.h"
 #include "debias/report/sections/evaluation_figures.h"
+#include "debias/report/sections/missing_parts.h"
 
 namespace debias {
 namespace {
@@ -111,6 +112,19 @@ double largest_class(const RunRecord& run, const std::string& split) {
   return NAN;
 }
 
+// The column's number; null where it has none.
+const KeyNumber* number_with_interval(const ReportData& data, const NumberRow& row, size_t column, FirstScreen& screen) {
+  if (!has_number(row, column)) return nullptr;
+  const KeyNumber& number = *row.by_column[column];
+  const bool has_one = number.kind != IntervalKind::kNone || !row.metric.ends_with("acc1") || data.columns[column].has_seeds();
+  const Proportion share = has_one ? Proportion{} : evaluated_share(data.columns[column].shown(), number, row.metric);
+  if (share.count == 0) return &number;
+  KeyNumber whole = number;
+  whole.kind = IntervalKind::kImages;
+  whole.interval = wilson_interval(share);
+  return screen.completed.emplace_back(std::make_shared<const KeyNumber>(std::move(whole))).get();
+}
+
 void add_rows(const ReportData& data, FirstScreen& screen) {
   const auto has_gap = [&](size_t i) { return gap_of(data.rows, i).has_value(); };
   bool any = false;
@@ -122,7 +136,7 @@ void add_rows(const ReportData& data, FirstScreen& screen) {
     screen.measure = upper_first(row->heading.empty() ? row->title.title : fmt::format("{}, {}", row->title.title, row->heading));
     screen.unit = row->title.unit;
     for (size_t i = 0; i < data.columns.size(); ++i) {
-      screen.rows.push_back({data.columns[i].title(), i, has_number(*row, i) ? &*row->by_column[i] : nullptr, nullptr});
+      screen.rows.push_back({data.columns[i].title(), i, number_with_interval(data, *row, i, screen), nullptr});
       const SplitName name = split_of(row->metric);
       if (name.name.ends_with("acc1") && std::isnan(screen.chance)) screen.chance = largest_class(data.columns[i].shown(), name.split);
     }
@@ -189,16 +203,19 @@ std::string value_words(const FirstScreen& screen, const KeyNumber& number) {
   return screen.unit == Unit::kShare ? rounding_of(number).share(number.value) + " %" : metric_number(screen.unit, number.value);
 }
 
-// Of agents and sentences, which no test compares.
+// Of agents and sentences, which no test compares: the highest first.
 std::string highest_words(const FirstScreen& screen) {
-  const FigureRow& best = screen.rows[*screen.best];
-  std::string others;
+  constexpr size_t kNamed = 3;
+  std::vector<const FigureRow*> rows;
   for (const FigureRow& row : screen.rows) {
-    if (&row != &best && row.conflicting != nullptr && others.empty())
-      others = fmt::format(", of {} {}", row.label, value_words(screen, *row.conflicting));
+    if (row.conflicting != nullptr) rows.push_back(&row);
   }
-  return fmt::format("{}: highest of {}, {}{}. No test compares them.", screen.measure, best.label, value_words(screen, *best.conflicting),
-                     others);
+  std::ranges::stable_sort(rows, std::greater(), [](const FigureRow* row) { return row->conflicting->value; });
+  std::string words;
+  for (size_t i = 0; i < std::min(rows.size(), kNamed); ++i)
+    words += fmt::format("{}{} {}", i == 0 ? "" : ", ", rows[i]->label, value_words(screen, *rows[i]->conflicting));
+  const std::string more = rows.size() > kNamed ? fmt::format(" and {} lower", rows.size() - kNamed) : "";
+  return fmt::format("{}: {}{}. No test compares them.", screen.measure, words, more);
 }
 
 std::string alone_words(const ReportData& data, const FirstScreen& screen) {
@@ -216,6 +233,7 @@ std::string alone_words(const ReportData& data, const FirstScreen& screen) {
 
 std::string verdict_of(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons, const FirstScreen& screen) {
   if (const ComparisonVerdict* chief = chief_comparison(data, comparisons)) return compared_words(data, *chief);
+  if (!data.has_images && !screen.best) return "Nothing was evaluated yet.";
   if (data.columns.size() == 1) return alone_words(data, screen);
   if (!data.has_images && screen.best) return highest_words(screen);
   const auto refused = std::ranges::find_if(comparisons, [](const ComparisonVerdict& each) { return !each.best; });
@@ -225,7 +243,10 @@ std::string verdict_of(const ReportData& data, const std::vector<ComparisonVerdi
 NextStep next_of(const ReportData& data, const ComparisonVerdict* chief, const FirstScreen& screen) {
   if (chief != nullptr && !chief->next.command.empty()) return chief->next;
   const size_t column = chief != nullptr ? *chief->best : screen.best ? screen.rows[*screen.best].column : 0;
-  if (!data.columns[column].shown().of_images()) return {};
+  if (!data.columns[column].shown().of_images()) {
+    const std::string commands = missing_part(data.runs, Part::kSentenceTasks).commands;
+    return {commands.substr(0, commands.find('\n')), "a first test"};
+  }
   NextStep next = shortcut_verdict(data.columns, column, data.rows).next;
   if (next.command.empty()) next = {fmt::format("debias export {}", shell_word(data.columns[column].shown().path)), "use elsewhere"};
   return next;
@@ -248,9 +269,18 @@ FirstScreen first_screen(const ReportData& data, const std::vector<ComparisonVer
   screen.title = title_of(data);
   add_rows(data, screen);
   const ComparisonVerdict* chief = chief_comparison(data, comparisons);
-  if (chief != nullptr) screen.corrected = chief->best;
+  if (chief != nullptr) {
+    screen.corrected = chief->best;
+    for (size_t i = 0; i < screen.rows.size(); ++i) {
+      if (screen.best && screen.rows[i].column == *chief->best && screen.rows[*screen.best].column != *chief->best) screen.best = i;
+    }
+  }
   if (chief != nullptr && chief->other != chief->best) screen.plain = chief->other;
   screen.verdict = verdict_of(data, comparisons, screen);
+  if (data.columns.size() == 1 && chief == nullptr) {
+    const Finding finding = shortcut_verdict(data.columns, 0, data.rows).finding;
+    screen.alarm = finding == Finding::kUsed || finding == Finding::kOverCorrected;
+  }
   screen.next = next_of(data, chief, screen);
   return screen;
 }
@@ -316,6 +346,8 @@ std::pair<Chart, Html> first_figure(const ReportData& data, const FirstScreen& s
     chart.x.percent = true;
     chart.x.low = 0;
     chart.x.high = 1;
+  } else {
+    chart.x.low = chart.x.high = 0;  // from zero, so that a difference looks as large as it is
   }
   for (const size_t i : drawn) chart.categories.push_back(screen.rows[i].label);
   const bool by_side = std::ranges::any_of(screen.rows, [](const FigureRow& row) { return row.aligned != nullptr; });
@@ -415,7 +447,7 @@ Html example_images(const ReportData& data, const FirstScreen& screen, size_t co
 void add_first_screen(Page& page, const ReportData& data) {
   const auto comparisons = comparison_verdicts(data.columns, data.rows);
   const FirstScreen screen = first_screen(data, comparisons);
-  if (!screen.verdict.empty()) page.paragraph(plain(screen.verdict), "lead");
+  if (!screen.verdict.empty()) page.paragraph(plain(screen.verdict), screen.alarm ? "lead alarm" : "lead");
   page.add({"<div class=\"first\"><div>\n"});
   if (!screen.rows.empty()) page.figures({first_figure(data, screen)});
   const size_t shown = screen.corrected.value_or(screen.best ? screen.rows[*screen.best].column : 0);

@@ -2,6 +2,7 @@
 // for many, with and without bias labels.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,13 @@ struct FigureRow {
 struct FirstScreen {
   std::string title;    // "eps_supinfonce against fairkl on glyphs"
   std::string verdict;  // one sentence of at most 25 words
+  bool alarm = false;   // it is of one run, which uses the shortcut or over-corrects
   std::string measure;  // title of the figure's numbers
   Unit unit = Unit::kShare;
   std::vector<FigureRow> rows;
-  std::optional<size_t> best;              // of the rows
-  std::optional<size_t> plain, corrected;  // columns that the verdict compares
+  std::vector<std::shared_ptr<const KeyNumber>> completed = {};  // of the rows: numbers whose files have no interval, with Wilson's
+  std::optional<size_t> best;                                    // of the rows
+  std::optional<size_t> plain, corrected;                        // columns that the verdict compares
   double chance = std::numeric_limits<double>::quiet_NaN();
   NextStep next;
 };

@@ -77,14 +77,13 @@ std::vector<std::string> class_sources(const std::vector<RunColumn>& columns, co
 
 // Accuracy by class, a column of the table for each of `columns`; of several seeds the mean, with half of its interval.
 Table class_table(const std::vector<RunColumn>& columns, const EvaluatedSet& set, const std::string& source) {
-  Table table;
-  table.caption = fmt::format("Accuracy by class, {}; predictions by {}", set.title(), source_title(source));
-  table.css_class = "numbers";
-  table.head = {{plain("class"), "", ""}, {plain("images"), "n", ""}};
+  Table table{fmt::format("Accuracy by class, {}; predictions by {}", set.title(), source_title(source)), "numbers", {}, {}};
+  table.add_heads({"class"});
+  table.add_heads({"images"}, true);
   std::vector<std::string> classes;
   std::vector<int64_t> counts;
   for (const auto& column : columns) {
-    table.head.push_back({plain(column.title()), "n", ""});
+    table.add_heads({column.title()}, true);
     const ClassTable* of_run = classes_of(column.shown(), set, source);
     for (size_t c = 0; of_run != nullptr && c < of_run->classes.size(); ++c) {
       if (std::ranges::find(classes, of_run->classes[c]) != classes.end()) continue;
@@ -102,11 +101,9 @@ Table class_table(const std::vector<RunColumn>& columns, const EvaluatedSet& set
 
 // Of a run that has one.
 Table confusion_matrix(const ClassTable& classes, const std::string& caption) {
-  Table table;
-  table.caption = caption;
-  table.css_class = "heat";
-  table.head.push_back({plain("label \\ predicted"), "", ""});
-  for (const auto& name : classes.classes) table.head.push_back({plain(name), "", ""});
+  Table table{caption, "heat", {}, {}};
+  table.add_heads({"label \\ predicted"});
+  table.add_heads(classes.classes);
   for (size_t label = 0; label < classes.classes.size(); ++label) {
     Row row{{{plain(classes.classes[label]), "", ""}}, false};
     const auto images = static_cast<double>(std::max<int64_t>(1, classes.count[label]));
@@ -131,11 +128,9 @@ Table group_table(const EvaluationRecord& record, const EvaluatedSet& set, const
   const GroupTable& groups = record.groups.at(set.split);
   const bool has_own = record.metric(set.split + ".aligned_acc") != nullptr;
   const double* worst = record.metric(set.split + ".worst_group_acc");
-  Table table;
-  table.caption = caption;
-  table.css_class = "heat";
-  table.head.push_back({plain("label \\ bias"), "", ""});
-  for (const auto& bias : groups.biases) table.head.push_back({plain(bias), "", ""});
+  Table table{caption, "heat", {}, {}};
+  table.add_heads({"label \\ bias"});
+  table.add_heads(groups.biases);
   for (size_t y = 0; y < groups.labels.size(); ++y) {
     Row row;
     row.cells.push_back({plain(groups.labels[y]), "", ""});
@@ -154,11 +149,9 @@ Table group_table(const EvaluationRecord& record, const EvaluatedSet& set, const
 
 // By bias label: images, error rate, and the selection rate of each class.
 Table rates_table(const GroupTable& groups, const std::string& caption) {
-  Table table;
-  table.caption = caption;
-  table.css_class = "heat";
-  for (const char* head : {"bias", "images", "errors"}) table.head.push_back({plain(head), "", ""});
-  for (const auto& label : groups.labels) table.head.push_back({plain("as " + label), "", ""});
+  Table table{caption, "heat", {}, {}};
+  table.add_heads({"bias", "images", "errors"});
+  for (const auto& label : groups.labels) table.add_heads({"as " + label});
   for (const auto& rates : groups.rates) {
     Row row{{{plain(rates.bias), "", ""}, {plain(fmt::format("{}", rates.count)), "", "--v:0"}, share_cell(rates.error_rate)}, false};
     for (const double rate : rates.selection_rate) row.cells.push_back(share_cell(rate));

@@ -153,22 +153,31 @@ std::vector<std::string> bar_lines(const FirstScreen& screen, const TextStyle& s
   return lines;
 }
 
-// What holds for all verdicts, once.
-std::string caveats(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons) {
+// What holds for all verdicts, once; with `whole`, also how they were tested.
+std::string caveats(const ReportData& data, const std::vector<ComparisonVerdict>& comparisons, bool whole) {
   std::string all;
   const auto add = [&](const std::string& note) { all += (all.empty() || note.empty() ? "" : " ") + note; };
   for (const auto& column : data.columns) {
     if (!column.shown().finished()) add(fmt::format("{}: {}.", column.title(), progress_text(column.shown())));
   }
   add(interval_note(data, comparisons));
-  add(verdict_note(data, comparisons));
+  if (whole) add(verdict_note(data, comparisons));
   return all.empty() ? "" : tame(all) + "\n";
 }
 
+// About how many rows of a terminal of `width` columns the lines take, which may break between words.
+size_t rows_of(const std::string& lines, size_t width) {
+  size_t rows = 0;
+  for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    rows += 1 + columns_of(lines.substr(begin, end - begin)) / std::max<size_t>(width, 1);
+  }
+  return rows;
+}
+
 // "infonce: the shortcut is still used. Conflicting images 20 %, ...", two sentences each; with `whole`, all that is known of each.
-std::string verdict_text(const ReportData& data, const TextStyle& style) {
+std::string verdict_text(const ReportData& data, const TextStyle& style, size_t width) {
   const bool whole = style.verbose;
-  constexpr size_t kMostVerdictLines = 10;  // of runs and comparisons: with verdict, caveats, next command and page there are 15 at most
   const auto comparisons = comparison_verdicts(data.columns, data.rows);
   const FirstScreen screen = first_screen(data, comparisons);
   std::vector<std::string> lines;
@@ -185,14 +194,20 @@ std::string verdict_text(const ReportData& data, const TextStyle& style) {
                           : sentences(comparison.head, comparison.words));
   }
   std::string out = screen.verdict.empty() ? "" : tame(screen.verdict) + "\n";
-  if (const auto bars = bar_lines(screen, style); bars.size() + lines.size() <= kMostVerdictLines) {
+  const std::string end = caveats(data, comparisons, whole) + (whole ? "" : step_text(screen.next));
+  size_t free = kShortText - 1 - std::min<size_t>(kShortText - 2, rows_of(out + end, width));  // 1: the page
+  size_t wanted = 0, shown = 0;
+  for (const std::string& line : lines) wanted += rows_of(line, width);
+  if (const auto bars = bar_lines(screen, style); whole || bars.size() + wanted <= free) {
     for (const std::string& line : bars) out += line;
   }
-  const size_t shown = whole || lines.size() <= kMostVerdictLines ? lines.size() : kMostVerdictLines - 1;
-  for (size_t i = 0; i < shown; ++i) out += lines[i];
+  const bool fits = whole || wanted <= free;
+  for (; shown < lines.size() && (fits || rows_of(lines[shown], width) < free); ++shown) {
+    out += lines[shown];
+    free -= std::min(free, rows_of(lines[shown], width));
+  }
   if (shown < lines.size()) out += fmt::format("{} more: debias report -v\n", lines.size() - shown);
-  out += caveats(data, comparisons);
-  return whole ? out : out + step_text(screen.next);
+  return out + end;
 }
 
 std::string runs_text(const ReportData& data) {
@@ -280,7 +295,7 @@ void add_difference(const Difference& difference, Json& json) {
   json["size"] = std::isnan(difference.mean) ? "" : size_adjective(difference.mean);
   json["low"] = number_json(difference.low);
   json["high"] = number_json(difference.high);
-  json["over"] = coverage_name(difference.over);
+  json["over"] = enum_name(difference.over);
 }
 
 void add_step(const NextStep& step, Json& json) {
@@ -290,7 +305,7 @@ void add_step(const NextStep& step, Json& json) {
 
 Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
   Json json = {{"runs", column.title()},
-               {"finding", finding_name(verdict.finding)},
+               {"finding", enum_name(verdict.finding)},
                {"head", verdict.head},
                {"words", verdict.words},
                {"details", verdict.details}};
@@ -308,7 +323,7 @@ Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
 }
 
 Json comparison_json(const ComparisonVerdict& comparison) {
-  Json json = {{"result", comparison_name(comparison.comparison)},
+  Json json = {{"result", enum_name(comparison.comparison)},
                {"head", comparison.head},
                {"words", comparison.words},
                {"details", comparison.details}};
@@ -357,9 +372,9 @@ Json verdict_json(const ReportData& data) {
 
 }  // namespace
 
-std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style) {
+std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style, size_t width) {
   const ReportData data(runs);
-  const std::string verdict = verdict_text(data, style);
+  const std::string verdict = verdict_text(data, style, width);
   if (!style.verbose)
     return data.rows.empty() ? verdict + runs_text(data) + "no epoch is finished and nothing was evaluated yet\n" : verdict;
   const std::string out = (verdict.empty() ? "" : verdict + "\n") + runs_text(data);

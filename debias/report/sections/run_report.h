@@ -19,9 +19,9 @@ namespace debias {
 std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version,
                             const std::vector<SeedTable>& tables = {});
 
-// The verdict of all, bars where the style has them, two sentences of each run and comparison, and the next command, in at most 14 lines;
-// verbose: with details, the numbers as a table, and what there is to note.
-std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style);
+// The verdict of all, bars where the style has them, two sentences of each run and comparison, and the next command, in at most 14 lines of
+// a terminal of `width` columns; verbose: with details, the numbers as a table, and what there is to note.
+std::string run_report_text(const std::vector<RunRecord>& runs, const TextStyle& style, size_t width = 1 << 20);
 
 // {"verdict": {"title", "words", "command", "minutes", "figure": {"title", "chance", "rows": [{"runs", "best", "conflicting": {"value", "low",
 // "high"}, "aligned" (or "value" alone)}]}, "shortcut": [{"runs", "finding", "head", "words", "details", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",

@@ -63,8 +63,10 @@ Row expected_row(const ReportData& data, size_t column, const Published& expecte
 
 namespace {
 
-// The numbers that answer whether a shortcut is used and what it costs; the others are folded.
-bool is_key_number(const NumberRow& row) {
+// The numbers that answer whether a shortcut is used and what it costs, or how well an agent or an encoder of sentences does; the others are
+// folded.
+bool is_key_number(const ReportData& data, const NumberRow& row) {
+  if (!data.has_images) return row.data.empty() && row.title.better == Better::kHigher;
   constexpr std::array kNames = {"acc1",         "knn_acc1",        "linear_acc1",
                                  "aligned_acc",  "conflicting_acc", "worst_group_acc",
                                  "unbiased_acc", "bias_probe_acc1", "mean_classifier_acc1"};
@@ -76,16 +78,14 @@ bool is_key_number(const NumberRow& row) {
 std::vector<const NumberRow*> own_rows(const ReportData& data, bool key) {
   std::vector<const NumberRow*> rows;
   for (const auto& row : data.rows) {
-    if (has_own_row(data.rows, row) && is_key_number(row) == key) rows.push_back(&row);
+    if (has_own_row(data.rows, row) && is_key_number(data, row) == key) rows.push_back(&row);
   }
   return rows;
 }
 
 void add_numbers(Page& page, const ReportData& data, const std::vector<const NumberRow*>& rows, const std::string& caption) {
-  Table table;
-  table.caption = caption;
-  table.css_class = "numbers key";
-  table.head.push_back({plain("metric"), "", ""});
+  Table table{caption, "numbers key", {}, {}};
+  table.add_heads({"metric"});
   for (const auto& column : data.columns) {
     Html head = plain(column.title());
     if (!column.shown().finished()) head += element("span", "small", plain(fmt::format(" ({})", progress_text(column.shown()))));
@@ -118,14 +118,14 @@ void add_key_numbers(Page& page, const ReportData& data) {
   const bool any_best = std::ranges::any_of(rows, [](const NumberRow* row) { return row->best >= 0; });
   add_numbers(page, data, rows,
               fmt::format("Key numbers{}{}{}", has(IntervalKind::kSeeds) ? "; ±: half of the 95 % interval over seeds" : "",
-                          has(IntervalKind::kImages) ? "; in brackets: 95 % interval over images" : "",
+                          has(IntervalKind::kImages) ? "; in brackets: 95 % interval over " + sampled_units(data.columns) : "",
                           any_best ? "; bold: better than every other" : ""));
 }
 
 void add_further_numbers(Page& page, const ReportData& data) {
   if (data.rows.empty()) return;
   page.heading(2, "Further numbers", "every other metric, training time, and what the intervals mean");
-  add_numbers(page, data, own_rows(data, false), "All other numbers");
+  if (const auto rows = own_rows(data, false); !rows.empty()) add_numbers(page, data, rows, "All other numbers");
   const bool files = std::ranges::any_of(data.rows, [](const NumberRow& row) {
     return std::ranges::any_of(row.by_column, [](const auto& number) { return number && number->source.ends_with(".json"); });
   });
@@ -138,10 +138,10 @@ void add_further_numbers(Page& page, const ReportData& data) {
 
 // Expected numbers of the recipe beside those of the run.
 void add_expected(Page& page, const ReportData& data) {
-  Table table;
-  table.css_class = "numbers";
-  for (const char* head : {"run and metric", "expected", "found", "", "source"}) table.head.push_back({plain(head), "", ""});
-  table.head[1].css_class = table.head[2].css_class = "n";
+  Table table{"", "numbers", {}, {}};
+  table.add_heads({"run and metric"});
+  table.add_heads({"expected", "found"}, true);
+  table.add_heads({"outcome", "source"});
   for (size_t i = 0; i < data.columns.size(); ++i) {
     for (const auto& expected : data.columns[i].shown().recipe.expected) {
       if (!std::isnan(expected.value)) table.rows.push_back(expected_row(data, i, expected));
@@ -176,10 +176,9 @@ RecipeKeys recipe_keys(const std::vector<RunColumn>& columns) {
 }
 
 Table column_table(const std::vector<RunColumn>& columns, const std::string& head) {
-  Table table;
-  table.css_class = "numbers config";
-  table.head.push_back({plain(head), "", ""});
-  for (const auto& column : columns) table.head.push_back({plain(column.title()), "", ""});
+  Table table{"", "numbers config", {}, {}};
+  table.add_heads({head});
+  for (const auto& column : columns) table.add_heads({column.title()});
   return table;
 }
 

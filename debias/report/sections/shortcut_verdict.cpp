@@ -181,12 +181,17 @@ double chance_level(const RunRecord& run, const std::string& split) {
 
 namespace {
 
+double effective_count(const EvaluationRecord& record, const std::string& split, MarkedImages images, int64_t count) {
+  return static_cast<double>(count) / record.design_effect(split, images);
+}
+
 PointRange image_range(const RunRecord& run, const Gap& gap) {
   const EvaluationRecord* record = groups_record(run, gap.split);
   const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
   if (!counts || counts->aligned == 0 || counts->conflicting == 0) return {};
-  const auto [low, high] = difference_interval({gap.aligned->value, static_cast<double>(counts->aligned)},
-                                               {gap.conflicting->value, static_cast<double>(counts->conflicting)});
+  const auto [low, high] =
+      difference_interval({gap.aligned->value, effective_count(*record, gap.split, MarkedImages::kAligned, counts->aligned)},
+                          {gap.conflicting->value, effective_count(*record, gap.split, MarkedImages::kConflicting, counts->conflicting)});
   return {low, high};
 }
 
@@ -201,8 +206,12 @@ std::string covered_words(const RunColumn& column, const Gap& gap, const PointRa
                          column.runs.size());
   }
   if (images.known()) {
-    words += fmt::format(", {}{} to {} over the evaluated images (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
-                         in_points(images.low), in_points(images.high), column.has_seeds() ? "networks" : "network");
+    const EvaluationRecord* record = groups_record(column.shown(), gap.split);
+    const int64_t groups = record == nullptr ? 0 : record->groups_of(gap.split);
+    const std::string of_groups = groups == 0 ? "" : fmt::format("{} groups ({}) of the ", groups, record->groups_from);
+    words += fmt::format(", {}{} to {} over the {}evaluated images (other {}, the same {})", seeds.known() ? "and " : "95 % interval ",
+                         in_points(images.low), in_points(images.high), of_groups, groups == 0 ? "images" : "groups",
+                         column.has_seeds() ? "networks" : "network");
   }
   words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
   return words + ".";
@@ -211,10 +220,11 @@ std::string covered_words(const RunColumn& column, const Gap& gap, const PointRa
 // "Conflicting images 17 %, aligned ones 100 % right: 83 points apart (80 to 85)."
 std::string gap_words(const Gap& gap, const PointRange& range) {
   const Rounding rounding{range.low, range.high};
-  const std::string interval = rounding.interval();
-  return fmt::format("Conflicting images {} %, aligned ones {} % right: {} points apart{}.",
+  const std::string interval = rounding.interval(), apart = rounding.share(std::fabs(gap.mean()));
+  return fmt::format("Conflicting images {} %, aligned ones {} % right: {} point{} {}{}.",
                      rounding_of(*gap.conflicting).share(gap.conflicting->value), rounding_of(*gap.aligned).share(gap.aligned->value),
-                     rounding.share(gap.mean()), interval.empty() ? "" : " (" + interval + ")");
+                     apart, apart == "1" ? "" : "s", gap.mean() < 0 && apart != "0" ? "fewer" : "apart",
+                     interval.empty() ? "" : " (" + interval + ")");
 }
 
 bool has_converged(const RunColumn& column) {
@@ -321,7 +331,8 @@ double conflicting_low(const RunRecord& run, const Gap& gap) {
   const EvaluationRecord* record = groups_record(run, gap.split);
   const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
   if (!counts || counts->conflicting == 0) return NAN;
-  return wilson_interval({gap.conflicting->value, static_cast<double>(counts->conflicting)}).first;
+  return wilson_interval({gap.conflicting->value, effective_count(*record, gap.split, MarkedImages::kConflicting, counts->conflicting)})
+      .first;
 }
 
 NextStep step_after(const RunColumn& column, Finding finding, bool has_interval) {
@@ -346,49 +357,17 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
                                            conflicting_low(run, *gap), chance_level(run, gap->split));
   ShortcutVerdict verdict{found.finding, found.head, gap_words(*gap, range), covered_words(column, *gap, seeds, images) + found.why,
                           step_after(column, found.finding, range.known())};
+  const EvaluationRecord* record = groups_record(run, gap->split);
+  const Coverage over_images = record != nullptr && record->groups_of(gap->split) > 0 ? Coverage::kGroups : Coverage::kImages;
   verdict.difference = {gap->mean(), range.low, range.high,
                         seeds.known()    ? Coverage::kSeeds
-                        : images.known() ? Coverage::kImages
+                        : images.known() ? over_images
                                          : Coverage::kNone};
-  if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.details += shortcut_words(*groups);
+  if (record != nullptr) verdict.details += shortcut_words(*record);
   verdict.worst = worst_group(column, gap->split);
   if (verdict.worst) verdict.details += worst_group_words(*verdict.worst);
   verdict.details += probe_words(columns, rows, place);
   return verdict;
-}
-
-const char* finding_name(Finding finding) {
-  switch (finding) {
-    case Finding::kUsed:
-      return "used";
-    case Finding::kUsedLittle:
-      return "used_little";
-    case Finding::kOverCorrected:
-      return "over_corrected";
-    case Finding::kNotUsed:
-      return "not_used";
-    case Finding::kCannotTell:
-      return "cannot_tell";
-    case Finding::kNoBias:
-      return "no_bias";
-    case Finding::kNoTest:
-      break;
-  }
-  return "no_test";
-}
-
-const char* coverage_name(Coverage coverage) {
-  switch (coverage) {
-    case Coverage::kImages:
-      return "images";
-    case Coverage::kPairedImages:
-      return "images_paired";
-    case Coverage::kSeeds:
-      return "seeds";
-    case Coverage::kNone:
-      break;
-  }
-  return "";
 }
 
 }  // namespace debias

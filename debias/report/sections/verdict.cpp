@@ -108,7 +108,7 @@ Html step_html(const NextStep& step) {
   return plain(" " + step_head(step)) + code(step.command) + plain(step_time(step) + ".");
 }
 
-Html item(const char* css_class, const std::string& head, const std::string& words, const std::string& details, const NextStep& next) {
+Html item(std::string_view css_class, const std::string& head, const std::string& words, const std::string& details, const NextStep& next) {
   return element("li", css_class, strong(head + ".") + plain(" " + words + (details.empty() ? "" : " " + details)) + step_html(next));
 }
 
@@ -129,9 +129,10 @@ std::string interval_note(const ReportData& data, const std::vector<ComparisonVe
   const bool any_single = std::ranges::any_of(data.columns, [](const RunColumn& each) { return !each.has_seeds(); });
   const bool any_seeds = std::ranges::any_of(data.columns, &RunColumn::has_seeds);
   const bool all_fixed = std::ranges::all_of(data.columns, [](const RunColumn& each) { return each.shown().is_fixed(); });
-  const std::string of_seeds = "training again with other seeds", of_images = "other images and the same network, not other seeds";
+  const std::string of_seeds = "training again with other seeds", others = "other " + sampled_units(data.columns);
+  const std::string of_images = others + " and the same network, not other seeds";
   return fmt::format("{}95 % intervals cover {}.", predictions,
-                     all_fixed                  ? "other images"
+                     all_fixed                  ? others
                      : any_seeds && !any_single ? of_seeds
                      : any_seeds                ? of_seeds + fmt::format(", of single runs {}", of_images)
                                                 : of_images);
@@ -143,11 +144,11 @@ void add_verdict(Page& page, const ReportData& data) {
   Html list;
   for (size_t i = 0; i < data.columns.size(); ++i) {
     const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
-    list += item(finding_name(verdict.finding), fmt::format("{}: {}", data.columns[i].title(), verdict.head), verdict.words,
-                 verdict.details, verdict.next);
+    list += item(enum_name(verdict.finding), fmt::format("{}: {}", data.columns[i].title(), verdict.head), verdict.words, verdict.details,
+                 verdict.next);
   }
   for (const auto& comparison : comparisons)
-    list += item(comparison_name(comparison.comparison), comparison.head, comparison.words, comparison.details, comparison.next);
+    list += item(enum_name(comparison.comparison), comparison.head, comparison.words, comparison.details, comparison.next);
   page.add(element("ul", "verdict", list));
   if (const std::string note = verdict_note(data, comparisons); !note.empty()) page.paragraph(plain(note), "note");
 }

@@ -2,7 +2,7 @@
 //
 // A shortcut is used if bias-aligned images (whose bias label belongs to their class) are classified correctly more often than the others
 // (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from
-// the group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
+// the group tables) or, where something says which images belong together, over their groups (images divided by the design effect); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/enum_names.h"
 #include "debias/report/run_column.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/tables/key_numbers.h"
+#include "debias/results/statistics.h"
 
 namespace debias {
 
@@ -65,6 +67,9 @@ struct Gap {
 // Test before valid, a classifier's predictions before a probe's and kNN's. `data` as of NumberRow.
 std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column, const std::string& data = "");
 
+// An accuracy with the number of images behind it, divided by the design effect of their groups; 0: unknown.
+Proportion evaluated_share(const RunRecord& run, const KeyNumber& number, const std::string& metric);
+
 // Accuracy of always naming the most frequent class of the conflicting images; NaN if unknown.
 double chance_level(const RunRecord& run, const std::string& split);
 
@@ -103,8 +108,12 @@ enum class Finding {
   kNoBias,         // it is unknown which images are aligned
   kNoTest          // nothing was evaluated
 };
+constexpr auto enum_words(Finding) {
+  return named("used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test");
+}
 
-enum class Coverage { kNone, kImages, kPairedImages, kSeeds };  // what an interval is over
+enum class Coverage { kNone, kImages, kPairedImages, kGroups, kPairedGroups, kSeeds };  // what an interval is over
+constexpr auto enum_words(Coverage) { return named("", "images", "images_paired", "groups", "groups_paired", "seeds"); }
 
 // A difference of accuracies with its 95 % interval.
 struct Difference {
@@ -132,6 +141,7 @@ enum class Comparison {
   kTooFewSeeds,     // a side has one seed, and the number of images is unknown: inconclusive
   kNotComparable    // other data, or no number in common
 };
+constexpr auto enum_words(Comparison) { return named("better", "better_on_images", "alike", "too_few_seeds", "not_comparable"); }
 
 struct ComparisonVerdict {
   Comparison comparison = Comparison::kNotComparable;
@@ -153,11 +163,6 @@ struct ComparisonVerdict {
 // The best of k is chosen by the numbers that it is tested on. So each p-value is adjusted (Holm) for all k (k - 1) / 2 comparisons of the
 // group, and "better" requires an adjusted one below 5 %. Features that debias fix corrected are compared with those before, too.
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
-
-// "used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test"
-const char* finding_name(Finding finding);
-const char* comparison_name(Comparison comparison);  // "better", "better_on_images", "alike", "too_few_seeds", "not_comparable"
-const char* coverage_name(Coverage coverage);        // "", "images", "images_paired", "seeds"
 
 // Note on all verdicts of a report together.
 

@@ -283,4 +283,14 @@ std::string interval_level(const std::vector<RunColumn>& columns) {
   return levels.size() == 1 ? *levels.begin() : "";
 }
 
+std::string sampled_units(const std::vector<RunColumn>& columns) {
+  for (const auto& column : columns) {
+    for (const auto& record : column.shown().evaluations) {
+      if (record.data.empty() && (record.groups_of("test") > 0 || record.groups_of("valid") > 0))
+        return fmt::format("groups ({})", record.groups_from);
+    }
+  }
+  return "images";
+}
+
 }  // namespace debias

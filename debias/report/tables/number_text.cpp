@@ -85,6 +85,13 @@ NumberText number_text(const std::vector<NumberRow>& rows, const NumberRow& row,
 
 bool has_own_row(const std::vector<NumberRow>& rows, const NumberRow& row) {
   const SplitName name = split_of(row.metric);
+  const auto equal = [](const std::optional<KeyNumber>& a, const std::optional<KeyNumber>& b) {
+    return a.has_value() == b.has_value() && (!a || a->value == b->value);
+  };
+  if (name.name == "knn_acc1") {  // `groups` has the same number, with its interval
+    const NumberRow* same = find_row(rows, row.data, name.split + ".acc1", "knn");
+    if (same != nullptr && std::ranges::equal(row.by_column, same->by_column, equal)) return false;
+  }
   return std::ranges::none_of(rows, [&](const NumberRow& other) {
     return other.data == row.data && split_of(other.metric).split == name.split &&
            std::ranges::find(other.title.chance, name.name) != other.title.chance.end();
@@ -102,9 +109,9 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   if (of_kind(IntervalKind::kImages)) {
     const std::string level = interval_level(columns);
     notes.push_back(
-        fmt::format("In brackets: {}{}bootstrap interval over the evaluated images; it does not cover other "
+        fmt::format("In brackets: {}{}bootstrap interval over the evaluated {}; it does not cover other "
                     "training seeds.",
-                    level, level.empty() ? "" : " "));
+                    level, level.empty() ? "" : " ", sampled_units(columns)));
   }
   if (of_kind(IntervalKind::kDraws)) {
     notes.push_back("In brackets behind low-shot numbers: interval over draws of the labelled training images (Student's t).");

@@ -232,20 +232,6 @@ nlohmann::ordered_json counts_json(const std::vector<TableDifference>& ordering,
 
 }  // namespace
 
-const char* to_text(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kConfirmed:
-      return "confirmed";
-    case Outcome::kContradicted:
-      return "contradicted";
-    case Outcome::kInconclusive:
-      return "inconclusive";
-    case Outcome::kInconclusiveInPaper:
-      break;
-  }
-  return "inconclusive_in_paper";
-}
-
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options) {
   const std::vector<std::string> metrics = metrics_of_table(compared, options);
   SeedTable table;

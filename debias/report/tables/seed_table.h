@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/enum_names.h"
 #include "debias/report/charts/curve_figures.h"
 #include "debias/report/compared_runs.h"
 #include "debias/report/recipe_facts.h"
@@ -55,7 +56,8 @@ enum class Outcome {
   kInconclusive,        // ours may be 0, or has no test
   kInconclusiveInPaper  // the published one may be 0 itself, so that there is nothing to confirm or to contradict
 };
-const char* to_text(Outcome outcome);  // "confirmed", "contradicted", "inconclusive", "inconclusive_in_paper"
+constexpr auto enum_words(Outcome) { return named("confirmed", "contradicted", "inconclusive", "inconclusive_in_paper"); }
+inline std::string to_text(Outcome outcome) { return std::string(enum_name(outcome)); }
 
 struct PublishedDifference {
   double mean = 0;
