@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -85,13 +86,9 @@ std::pair<double, double> difference_interval(const PairedCounts& counts) {
 }
 
 double equal_shares_p(const PairedCounts& counts) {
-  const auto whole = [](double count) { return std::floor(count + 1e-9); };  // fewer differences than there are show less
-  const double n = whole(counts.only_first) + whole(counts.only_second), fewer = whole(std::min(counts.only_first, counts.only_second));
-  double tail = 0;
-  for (double count = 0; count <= fewer; ++count) {
-    tail += std::exp(std::lgamma(n + 1) - std::lgamma(count + 1) - std::lgamma(n - count + 1) - n * std::log(2));
-  }
-  return std::fmin(1, 2 * tail);
+  const double fewer = std::min(counts.only_first, counts.only_second), more = std::max(counts.only_first, counts.only_second);
+  // The binomial distribution, which its incomplete beta function continues between whole counts.
+  return more == 0 ? 1 : std::fmin(1, 2 * boost::math::ibeta(more, fewer + 1, 0.5));
 }
 
 double equal_shares_p(const Proportion& a, const Proportion& b) {

@@ -314,6 +314,14 @@ TEST_F(Reports, NameHowMuchOfTheShortcutIsLeft) {
   }
 }
 
+// Of three runs, the best is chosen: the interval of two excludes no difference, the test adjusted for three comparisons does not.
+TEST_F(Reports, LeaveUndecidedWhatTheIntervalAloneWouldShow) {
+  write_biased_run("plain", {.conflicting = 0.35, .images = 4000}, {.objective = "infonce"});
+  write_biased_run("b", {.conflicting = 0.373, .images = 4000});
+  write_biased_run("c", {.conflicting = 0.36, .images = 4000});
+  EXPECT_THAT(html({"plain", "b", "c"}), HasSubstr("<p class=\"lead\">Undecided, b against plain (p = 0."));
+}
+
 TEST_F(Reports, OfManyMethodsHaveARowEachAndStayShortOnTheTerminal) {
   std::vector<std::string> names;
   for (int i = 0; i < 15; ++i) {

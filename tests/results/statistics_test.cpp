@@ -89,6 +89,7 @@ TEST(EqualSharesTests, HaveThePValuesOfScipyAndStatsmodels) {
   EXPECT_NEAR(equal_shares_p(PairedCounts{36, 12, 2, 0}), 0.012939453125, 1e-12);
   EXPECT_NEAR(equal_shares_p(PairedCounts{30, 2, 6, 12}), 0.2890625, 1e-12);
   EXPECT_EQ(equal_shares_p(PairedCounts{54, 0, 0, 0}), 1);
+  EXPECT_NEAR(equal_shares_p(PairedCounts{36, 5.5, 0, 2}), 2 * std::pow(0.5, 5.5), 1e-12);  // between whole counts, too
   EXPECT_EQ(equal_shares_p(PairedCounts{10, 5, 5, 10}), 1);
   EXPECT_NEAR(equal_shares_p({56.0 / 70, 70}, {48.0 / 80, 80}), 0.00804508136819656, 1e-12);
   EXPECT_EQ(equal_shares_p({1, 10}, {1, 20}), 1);

@@ -273,8 +273,10 @@ std::string adjusted_words(const TestedPair& pair) {
 
 constexpr double kComparisonLevel = 0.05;
 
-std::string not_shown(const std::string& first, const std::string& second) {
-  return fmt::format("no difference between {} and {} is shown", first, second);
+// The exact or adjusted test may be less sure of a difference than its interval.
+std::string not_shown(const std::string& first, const std::string& second, const Difference& difference, double p) {
+  return difference.low > 0 ? fmt::format("{} against {} is undecided (p = {:.2g})", first, second, p)
+                            : fmt::format("no difference between {} and {} is shown", first, second);
 }
 
 // Compares two single runs, over the images that both were evaluated on.
@@ -286,7 +288,8 @@ void compare_on_images(const TestedPair& pair, const std::string& first, const s
                         : images.paired        ? Coverage::kPairedImages
                                                : Coverage::kImages};
   verdict.comparison = is_better ? Comparison::kBetterOnImages : Comparison::kAlike;
-  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}", first, second) : not_shown(first, second);
+  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}", first, second)
+                           : not_shown(first, second, verdict.difference, pair.p_holm);
   verdict.details = fmt::format("Precisely {}, beyond which other seeds may differ.", interval_words(images));
 }
 
@@ -295,7 +298,8 @@ void compare_over_seeds(const TestedPair& pair, const std::string& first, const 
   verdict.difference = {interval.mean, interval.low(), interval.high(), Coverage::kSeeds};
   const bool is_better = pair.p_holm < kComparisonLevel && interval.mean > 0;
   verdict.comparison = is_better ? Comparison::kBetter : Comparison::kAlike;
-  verdict.head = is_better ? fmt::format("{} is better than {}, beyond the variation over seeds", first, second) : not_shown(first, second);
+  verdict.head = is_better ? fmt::format("{} is better than {}, beyond the variation over seeds", first, second)
+                           : not_shown(first, second, verdict.difference, pair.p_holm);
   verdict.details =
       fmt::format("Precisely {}{}.", interval_words(pair.seeds), pair.p < kComparisonLevel ? "" : ", within the variation over seeds");
 }

@@ -189,6 +189,7 @@ std::string compared_words(const ReportData& data, const ComparisonVerdict& chie
   const std::string numbers = lower_first(chief.words);
   if (!chief.is_better()) {
     if (chief.comparison == Comparison::kTooFewSeeds) return fmt::format("{} against {}, untested: {}", best, plain, numbers);
+    if (chief.difference.low > 0) return fmt::format("Undecided, {} against {} (p = {:.2g}): {}", best, plain, chief.p_holm, numbers);
     return is_correction ? fmt::format("{}: {}", upper_first(chief.head), numbers)
                          : fmt::format("No difference shown, {} against {}: {}", best, plain, numbers);
   }
