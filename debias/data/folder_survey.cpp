@@ -15,6 +15,7 @@
 #include "debias/data/group_counts.h"
 #include "debias/data/hold_out.h"
 #include "debias/data/name_table.h"
+#include "debias/data/row_groups.h"
 
 namespace debias {
 namespace {
@@ -65,6 +66,33 @@ std::vector<BadFile> bad_held_out(const Dataset& train, const std::vector<int64_
   return found;
 }
 
+// Below its class folder, where it lies in one.
+std::string name_in_class(const std::string& source, const std::string& label) {
+  const size_t begins = source.starts_with(label + "/") ? 0 : source.find("/" + label + "/");
+  return begins == std::string::npos ? source : source.substr(source.find('/', begins + 1) + 1);
+}
+
+// "200 images lie in 40 sub-folders of one class each, such as 'pat11': ...", where names may say what images are of; empty else.
+std::string note_on_names(const Dataset& train, const std::vector<int64_t>& labels) {
+  std::vector<std::string> names;
+  const auto& classes = train.info().class_names;
+  for (int64_t i = 0; i < train.size() && !classes.empty(); ++i) {
+    if (labels[static_cast<size_t>(i)] == kUnknown) return "";
+    names.push_back(name_in_class(train.source(i), classes[static_cast<size_t>(labels[static_cast<size_t>(i)])]));
+  }
+  const std::vector<int32_t> narrow(labels.begin(), labels.end());
+  for (const NamePart& part : parts_of_names(names)) {
+    if (!names_groups(part.values, narrow, static_cast<int32_t>(classes.size()))) continue;
+    const auto first = std::ranges::find_if(part.values, [](const std::string& value) { return !value.empty(); });
+    return fmt::format(
+        "{} images have {} values of their {} ('{}' is the first), each in one class: if these are patients or bursts, images held out are "
+        "of "
+        "the same ones; name them in a column group of a CSV and give it with --labels",
+        names.size(), std::set<std::string>(first, part.values.end()).size(), part.from, *first);
+  }
+  return "";
+}
+
 void hold_out(const Dataset& train, FolderSurvey& survey) {
   const int64_t images = train.size();
   if (images < 2) throw FileError(train.source(0), "is the only image; training needs one, and evaluation another");
@@ -74,7 +102,10 @@ void hold_out(const Dataset& train, FolderSurvey& survey) {
   for (int64_t i = 0; i < images && !train.info().group_names.empty(); ++i) groups.push_back(train.group(i));
   if (groups.empty()) {
     NearCopies copies = survey.train_check.small.empty() ? find_near_copies(train) : near_copies_of(survey.train_check.small, labels);
-    if (const std::string note = note_on_copies(copies, images); !note.empty()) survey.remarks.push_back(note);
+    const bool reads_csv = !train.info().bias_names.empty() || !survey.train_check.columns.file.empty();
+    for (const std::string& note : {note_on_copies(copies, images), reads_csv ? "" : note_on_names(train, labels)}) {
+      if (!note.empty()) survey.remarks.push_back(note);
+    }
     groups = std::move(copies.source_of_image);
   }
   int64_t best = 0;

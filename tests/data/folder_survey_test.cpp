@@ -150,6 +150,21 @@ TEST_F(FolderSurveyOf, HoldsOutWholeGroupsAndSaysHowManyThereAre) {
   EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("24 training images are 8 groups (column patient)")));
 }
 
+TEST_F(FolderSurveyOf, SaysThatNamesMayNameWhatImagesAreOf) {
+  for (const char* name : {"pat{}{:02}/{}.png", "{}{:02}_{}.png"}) {
+    std::filesystem::remove_all(folder_ / "in");
+    for (const std::string label : {"cat", "dog"}) {
+      for (int i = 0; i < 40; ++i) add(label + "/" + fmt::format(fmt::runtime(name), label, i / 4, i), 4 + i % 3);
+    }
+    EXPECT_THAT(survey().remarks, Contains(AllOf(HasSubstr("80 images have 20 values of their "), HasSubstr("cat00' is the first"))))
+        << name;
+  }
+  std::filesystem::remove_all(folder_ / "in");
+  add_many("cat", 40);
+  add_many("dog", 40);
+  EXPECT_THAT(survey().remarks, Not(Contains(HasSubstr("values of their"))));
+}
+
 TEST_F(FolderSurveyOf, ProposesAColumnThatNamesWhatImagesAreOf) {
   add_many("cat", 40);
   add_many("dog", 40);
