@@ -170,6 +170,7 @@ double design_effect(const std::vector<double>& residuals, const std::vector<int
     sizes += own.second * own.second;
   }
   if (residuals.empty()) return 1;
+  if (sums.size() == 1) return static_cast<double>(residuals.size());
   return std::max(1.0, squares > 0 ? of_units / squares : sizes / static_cast<double>(residuals.size()));
 }
 

@@ -59,7 +59,7 @@ double mid_p_of_coins(int64_t successes, int64_t trials);
 double signs_mid_p(const std::vector<int64_t>& differences);
 
 // How many times larger the variance of a sum over rows is than if rows were independent: residuals are summed within units. At least 1, and
-// the mean size of a unit, weighted by size, where no residual differs from 0.
+// the mean size of a unit, weighted by size, where no residual differs from 0, or where there is one unit, which shows no variance.
 double design_effect(const std::vector<double>& residuals, const std::vector<int32_t>& units);
 
 }  // namespace debias

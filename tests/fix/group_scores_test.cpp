@@ -94,6 +94,7 @@ TEST(DesignEffect, IsTheSizeOfUnitsThatAgreeAndOneOfSingleRows) {
   EXPECT_DOUBLE_EQ(design_effect({1, 1, -1, -1}, {0, 1, 2, 3}), 1);
   EXPECT_DOUBLE_EQ(design_effect({1, -1, 1, -1}, {0, 0, 1, 1}), 1);
   EXPECT_DOUBLE_EQ(design_effect({0, 0, 0, 0}, {0, 0, 0, 1}), 2.5);
+  EXPECT_DOUBLE_EQ(design_effect({1, 1, 1, -3}, {7, 7, 7, 7}), 4);
   EXPECT_DOUBLE_EQ(design_effect({}, {}), 1);
 }
 

@@ -162,6 +162,25 @@ std::vector<double> independent_counts(const GroupSamples& samples, const Predic
   return counts;
 }
 
+// Which samples a share is of: all with a label, or those of a side.
+bool is_of(const std::string& share, const GroupSamples& samples, size_t i, const AlignmentMap& alignment) {
+  if (samples.labels[i] == kUnknown || share == "acc1") return samples.labels[i] != kUnknown;
+  return samples.biases[i] != kUnknown &&
+         alignment.side(samples.labels[i], samples.biases[i]) == (share == "aligned_acc" ? Side::kAligned : Side::kConflicting);
+}
+
+// Of a share that all replicates give: where all is right, or wrong, or of one unit, Wilson's, as if each unit were one sample.
+std::pair<double, double> interval_of_units(const std::string& share, const GroupSamples& samples,
+                                            const std::vector<std::vector<size_t>>& units, const GroupMetricOptions& options, double value,
+                                            double level) {
+  int64_t count = 0;
+  const auto counts = [&](size_t i) { return is_of(share, samples, i, options.alignment); };
+  for (const auto& unit : units) count += std::ranges::any_of(unit, counts) ? 1 : 0;
+  for (size_t i = 0; i < samples.labels.size() && units.empty(); ++i) count += counts(i) ? 1 : 0;
+  if (count > 1 && value > 0 && value < 1) return {value, value};
+  return wilson_interval({value, static_cast<double>(count)}, level);
+}
+
 void check(const std::vector<int64_t>& values, int64_t below, int64_t lowest, const char* what) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= lowest && values[i] < below) continue;
@@ -219,7 +238,10 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
   std::map<std::string, std::pair<double, double>> intervals;
   for (auto& [name, sample] : values) {
     std::sort(sample.begin(), sample.end());
-    intervals[name] = {quantile(sample, (1 - bootstrap.level) / 2), quantile(sample, (1 + bootstrap.level) / 2)};
+    auto& interval = intervals[name] = {quantile(sample, (1 - bootstrap.level) / 2), quantile(sample, (1 + bootstrap.level) / 2)};
+    if (interval.first == interval.second && (name == "acc1" || name == "aligned_acc" || name == "conflicting_acc")) {
+      interval = interval_of_units(name, samples, units, options, interval.first, bootstrap.level);
+    }
   }
   if (intervals.contains("worst_group_acc")) {
     const std::vector<double> independent = U == 0 ? std::vector<double>() : independent_counts(samples, all, units);

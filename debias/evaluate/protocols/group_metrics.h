@@ -71,7 +71,8 @@ struct Bootstrap {
 
 // Percentile intervals (Efron 1979): the samples are drawn anew, as many with replacement, and the quantiles (1 -+ level)/2 of the
 // replicates' metrics are taken, interpolated linearly. Cells that min_count leaves out stay out; replicates in which a metric is undefined
-// are left out of its interval; a metric undefined in all, or zero replicates, has none. The minimum over small cells is lower in
+// are left out of its interval; a metric undefined in all, or zero replicates, has none. A share of which all is right, or wrong, or of one
+// unit, has Wilson's interval of its samples, or units. The minimum over small cells is lower in
 // replicates, so that percentiles can exclude its value: worst_group_acc has the interval of smallest_interval() instead
 // (statistics.h), over its cells. The same for any number of threads.
 //

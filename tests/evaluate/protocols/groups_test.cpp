@@ -13,6 +13,7 @@
 #include "debias/data/name_table.h"
 #include "debias/evaluate/protocols/group_metrics.h"
 #include "debias/evaluate/protocols/groups.h"
+#include "debias/results/statistics.h"
 #include "tests/evaluate/toy.h"
 #include "tests/support/refusals.h"
 
@@ -451,6 +452,24 @@ TEST(GroupIntervals, HaveTheWidthOfABinomialAndHoldTheValue) {
   const auto [narrow_low, narrow_high] = group_intervals(samples, {}, {.level = 0.5}).at("acc1");
   EXPECT_NEAR(narrow_high - narrow_low, 2 * 0.6745 * std::sqrt(p * (1 - p) / 2000), 0.004);
   EXPECT_EQ(intervals.size(), metrics_of(samples).size());
+}
+
+// Of four wrong samples, and of samples that are all of one unit, replicates are all alike, which shows no certainty.
+TEST(GroupIntervals, AreWilsonsWhereReplicatesAreAllAlike) {
+  GroupSamples samples = {{0, 0, 0, 0, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, 2, 2, {}};
+  const auto near = [](std::pair<double, double> found, const Proportion& share) {
+    const auto [low, high] = wilson_interval(share);
+    EXPECT_NEAR(found.first, low, 1e-12);
+    EXPECT_NEAR(found.second, high, 1e-12);
+  };
+  const GroupMetricOptions sides = {.alignment = AlignmentMap::by_label(2)};
+  near(group_intervals(samples, sides, {}).at("conflicting_acc"), {0, 4});
+  near(group_intervals(samples, sides, {}).at("aligned_acc"), {1, 2});
+  samples.units = {7, 7, 7, 8, 9, 9};
+  samples.predictions = {0, 0, 1, 1, 1, 1};
+  near(group_intervals(samples, sides, {}).at("aligned_acc"), {1, 1});
+  samples.predictions.back() = 0;
+  near(group_intervals(samples, sides, {}).at("aligned_acc"), {0.5, 1});
 }
 
 TEST(GroupIntervals, FollowTheSeedAndNothingElse) {
