@@ -82,7 +82,8 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
 
     The keys are acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and
     equalized_odds_difference. The differences are those of fairlearn. With `aligned`, there are also aligned_acc and conflicting_acc. With
-    `replicates` > 0, "intervals" has a bootstrap interval of each metric; that of worst_group_acc is from simultaneous Wilson intervals of the groups.
+    `replicates` > 0, "intervals" has a bootstrap interval of each metric; that of worst_group_acc is from simultaneous Wilson intervals of the groups,
+    and that of an accuracy of 0 or 1 is Wilson's.
 
     Args:
         aligned: "same" if bias label c is aligned with class c; else the bias labels of each class (a list, or a dict by class).

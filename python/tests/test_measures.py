@@ -1,6 +1,7 @@
 """Metrics and priors: known answers, what the command prints, and the engine's neighbours against those of PyTorch."""
 
 import json
+import math
 import os
 import subprocess
 
@@ -238,3 +239,14 @@ def test_a_prior_of_views_refuses_rows_without_a_finite_norm():
         z[5, 1, 2] = value
         with pytest.raises(ValueError, match="a row is not finite"):
             debias.prior.from_views(z)
+
+
+def test_intervals_claim_no_certainty_where_all_is_wrong_or_of_one_unit():
+    labels, bias = [0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]
+    z2 = 1.959963984540054 ** 2
+    wrong = debias.metrics.group_metrics([1] * 6, labels, bias, aligned="same", replicates=100)["intervals"]
+    assert wrong["conflicting_acc"] == pytest.approx((0, z2 / (4 + z2)))
+    assert wrong["aligned_acc"] == pytest.approx((2 / (2 + z2), 1))
+    half = debias.metrics.group_metrics([0, 0, 1, 1, 1, 0], labels, bias, aligned="same", replicates=100, groups=[7, 7, 7, 8, 9, 9])["intervals"]
+    middle, width = 0.5, math.sqrt(0.25 + z2 / 4) * math.sqrt(z2) / (1 + z2)
+    assert half["aligned_acc"] == pytest.approx((middle - width, middle + width))

@@ -92,6 +92,12 @@ class Samples:
     def all_counts(self):
         return self.counts(torch.bincount(self.kind, minlength=len(self.label)).unsqueeze(0))
 
+    def units_of(self, side):
+        """How many samples, or units, have a known label and, with side [classes, groups], a cell of it."""
+        label, bias = self.label[self.kind], self.bias[self.kind]
+        chosen = label >= 0 if side is None else (label >= 0) & (bias >= 0) & side[label.clamp_min(0), bias.clamp_min(0)]
+        return int(chosen.sum()) if self.unit is None else len(torch.unique(self.unit[chosen]))
+
     def drawn_histograms(self, replicates, seed):
         """Of a range of the bootstrap's replicates: samples are drawn, or where some belong together what they belong to."""
         if self.unit is None:
@@ -216,6 +222,10 @@ def measured(predictions, labels, bias, options):
         values = values[~values.isnan()].sort().values.tolist()
         if values:
             intervals[name] = [_quantile(values, q) for q in _tails(options["level"])]
+        if name in intervals and name in ("acc1", *sides) and intervals[name][0] == intervals[name][1]:
+            share, units = intervals[name][0], samples.units_of(sides.get(name))
+            if units == 1 or share in (0, 1):  # of one unit, or all right, or wrong: Wilson's of units
+                intervals[name] = _smallest([(share * units, units)], options["level"])
     if "worst_group_acc" in intervals:
         chosen = counted & (whole.count[0] > 0)
         count = whole.count[0][chosen]
