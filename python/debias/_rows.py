@@ -14,15 +14,20 @@ class RowOrder:
 
     def __init__(self, name: str) -> None:
         self._name, self._what, self._index = name, "", None  # type: str, str, Any
+        self._without = ""  # what has rows and no index
 
     def placed(self, what: str, given: Any) -> Any:
         if isinstance(given, Mapping):
             return {name: self.placed(f"{what} '{name}'", values) for name, values in given.items()}
         if not (hasattr(given, "iloc") and hasattr(given, "index")):
+            if not self._without and hasattr(given, "__len__") and not isinstance(given, str):
+                self._without = what
+                self._warn_of_shuffled_index()
             return given
         own, index = self._index, given.index
         if own is None:
             self._what, self._index = what, index
+            self._warn_of_shuffled_index()
             return given
         if index is own or index.equals(own) or len(index) != len(own):
             return given
@@ -39,6 +44,16 @@ class RowOrder:
             return given
         why = "has rows of one name" if set(own) == set(index) else f"has other rows than that of {self._what}"
         raise ValueError(f"{self._name}: {what}: the index {why}, {first}: give both the same index, or reset_index(drop=True) to take rows by position")
+
+    def _warn_of_shuffled_index(self) -> None:
+        """An index of row numbers that are not in their order, beside rows that have none, may be that of shuffled or sorted rows."""
+        if self._index is None or not self._without or not getattr(self._index.dtype, "kind", "") in "iu":
+            return
+        numbers = self._index.tolist()
+        moved = [place for place, number in enumerate(numbers) if place != number]
+        if moved and sorted(numbers) == list(range(len(numbers))):
+            warn(f"{self._name}: {self._what}: the index has the row numbers in another order, in {len(moved)} rows, the first {numbers[moved[0]]} in row "
+                 f"{moved[0]}, beside {self._without} without an index: rows are taken by position; sort_index() puts them in the order of the numbers")
 
 
 def _kinds(frame: Any) -> List[str]:

@@ -449,6 +449,16 @@ def test_what_has_an_index_is_joined_by_it():
     assert said_by(lambda: debias.FeatureTable(vectors, labels.loc[list("abcd")], bias=[1, 2, 1, 2]))[1] == []
 
 
+def test_row_numbers_in_another_order_beside_rows_without_an_index_are_said():
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series([1, 2, 3, 4])
+    table, said = said_by(lambda: debias.FeatureTable(VECTORS, labels.iloc[[0, 3, 2, 1]]))
+    assert table.labels == [1, 4, 3, 2] and [
+        "in 2 rows, the first 3 in row 1, beside vectors without an index: rows are taken by position" in one for one in said] == [True]
+    for given in (labels, labels.iloc[[0, 3, 2, 1]].reset_index(drop=True), labels.rename(lambda row: row + 10)):
+        assert said_by(lambda: debias.FeatureTable(VECTORS, given))[1] == []
+
+
 @pytest.mark.parametrize("own, given, words", [
     ("abcd", "abcx", "the index has other rows than that of vectors, the first in row 3, 'x' for 'd'"),
     ("aabb", "abab", "the index has rows of one name"), ([3, 4, 5, 6], [4, 5, 6, 7], "the first in row 0, '4' for '3'")])
