@@ -294,6 +294,8 @@ TEST_F(Verdicts, OfImagesInGroupsHaveIntervalsOverTheGroups) {
   EXPECT_NEAR(verdict.difference.high, 0.8648, 5e-4);
   EXPECT_THAT(verdict.details, HasSubstr("over the 100 groups (column burst) of the evaluated images (other groups, the same network)"));
   EXPECT_THAT(html({"run"}), HasSubstr("95 % intervals cover other groups (column burst) and the same network, not other seeds."));
+  write_biased_run("alone", {.aligned = 0.975, .conflicting = 0.3, .images = 800});
+  EXPECT_THAT(html({"run", "alone"}), HasSubstr("95 % intervals cover other groups (column burst) where runs have them, else images and"));
 }
 
 TEST_F(Verdicts, OfTwoRunsOnImagesInGroupsCompareThemGroupByGroup) {

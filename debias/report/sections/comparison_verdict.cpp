@@ -371,7 +371,7 @@ std::optional<ComparisonVerdict> correction_verdict(const std::vector<RunColumn>
   if (verdict.is_better() || is_worse)
     verdict.head = fmt::format("{} is {} than the features before", column.label, is_worse ? "worse" : "better");
   if (after->conflicting->value == before->conflicting->value && after->aligned->value == before->aligned->value)
-    verdict.head = fmt::format("{} changes nothing", column.label);
+    verdict.head = fmt::format("{} changes neither accuracy on these rows", column.label);
   NumberRow row;
   row.metric = after->split + ".conflicting_acc";
   verdict.words = number_words(row, pair, aligned);

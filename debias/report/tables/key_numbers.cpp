@@ -284,13 +284,17 @@ std::string interval_level(const std::vector<RunColumn>& columns) {
 }
 
 std::string sampled_units(const std::vector<RunColumn>& columns) {
+  std::string groups;
+  size_t grouped = 0;
   for (const auto& column : columns) {
     for (const auto& record : column.shown().evaluations) {
-      if (record.data.empty() && (record.groups_of("test") > 0 || record.groups_of("valid") > 0))
-        return fmt::format("groups ({})", record.groups_from);
+      if (!record.data.empty() || (record.groups_of("test") == 0 && record.groups_of("valid") == 0)) continue;
+      if (groups.empty()) groups = fmt::format("groups ({})", record.groups_from);
+      ++grouped;
+      break;
     }
   }
-  return "images";
+  return grouped == columns.size() && grouped > 0 ? groups : grouped > 0 ? groups + " where runs have them, else images" : "images";
 }
 
 }  // namespace debias

@@ -70,7 +70,8 @@ std::string interval_level(const std::vector<RunColumn>& columns);
 // True where all columns were evaluated on the same data, as far as the files say, and no run saw other images there than another.
 bool evaluated_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
 
-// What intervals of single runs are over: "images", or "groups (column patient)" where images belong together.
+// What intervals of single runs are over: "images", or "groups (column patient)" where images belong together,
+// or both where that holds for some.
 std::string sampled_units(const std::vector<RunColumn>& columns);
 
 }  // namespace debias
