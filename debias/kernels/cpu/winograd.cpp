@@ -197,15 +197,15 @@ void products_of(const Tiles& tiles, const TileBlock& block, const float* map, f
   });
 }
 
-void InputProducts(const Tiles& tiles, const TileBlock& block, const float* map, float* products) {
+void input_products(const Tiles& tiles, const TileBlock& block, const float* map, float* products) {
   products_of<InputTransform>(tiles, block, map, products);
 }
 
-void GradientProducts(const Tiles& tiles, const TileBlock& block, const float* map, float* products) {
+void gradient_products(const Tiles& tiles, const TileBlock& block, const float* map, float* products) {
   products_of<GradientTransform>(tiles, block, map, products);
 }
 
-void MapOfProducts(const Tiles& tiles, const TileBlock& block, const float* products, const AfterConvolution& after, float* map) {
+void map_of_products(const Tiles& tiles, const TileBlock& block, const float* products, const AfterConvolution& after, float* map) {
   const int64_t K = tiles.channels, stride = matrix_stride(block.room, K);
   each_tile(tiles, block, [&](int64_t image, int64_t row, int64_t column, int64_t t) {
     const float* from = products + t * row_stride(K);
@@ -227,7 +227,7 @@ void MapOfProducts(const Tiles& tiles, const TileBlock& block, const float* prod
 }
 
 // Of the filters of one input channel, [3, 3, in, out] and 36 matrices [in, out].
-void FilterProducts(int64_t channel, int64_t in, int64_t out, const float* weight, float* products) {
+void filter_products(int64_t channel, int64_t in, int64_t out, const float* weight, float* products) {
   for (int64_t k = 0; k < out; k += lanes()) {
     transform<FilterTransform>([&](int64_t i, int64_t j) { return load(weight + ((i * kTaps + j) * in + channel) * out + k); },
                                [&](int64_t i, int64_t j, V v) {
@@ -236,7 +236,7 @@ void FilterProducts(int64_t channel, int64_t in, int64_t out, const float* weigh
   }
 }
 
-void FiltersOfProducts(int64_t channel, int64_t in, int64_t out, const float* products, float* weight) {
+void filters_of_products(int64_t channel, int64_t in, int64_t out, const float* products, float* weight) {
   for (int64_t k = 0; k < out; k += lanes()) {
     transform<FilterGradientTransform>(
         [&](int64_t i, int64_t j) { return load(products + (i * kPoints + j) * matrix_stride(in, out) + channel * row_stride(out) + k); },
@@ -275,7 +275,7 @@ void panels(const Product& p, int64_t begin, int64_t end) {
   }
 }
 
-void MatrixProduct(const Product& product) {
+void matrix_product(const Product& product) {
   constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;  // with two vectors of columns, what the registers hold
   const int64_t pairs = product.columns / (2 * lanes()) * 2 * lanes();
   panels<kRows, 2>(product, 0, pairs);
@@ -290,12 +290,12 @@ HWY_AFTER_NAMESPACE();
 namespace debias::kernels {
 namespace cpu {
 
-HWY_EXPORT(InputProducts);
-HWY_EXPORT(GradientProducts);
-HWY_EXPORT(MapOfProducts);
-HWY_EXPORT(FilterProducts);
-HWY_EXPORT(FiltersOfProducts);
-HWY_EXPORT(MatrixProduct);
+HWY_EXPORT(input_products);
+HWY_EXPORT(gradient_products);
+HWY_EXPORT(map_of_products);
+HWY_EXPORT(filter_products);
+HWY_EXPORT(filters_of_products);
+HWY_EXPORT(matrix_product);
 
 namespace {
 
@@ -348,11 +348,11 @@ void winograd_convolution(const ConvolutionShape& shape, const float* x, const f
 #pragma omp parallel
   {
 #pragma omp for schedule(static)
-    for (int64_t c = 0; c < C; ++c) HWY_DYNAMIC_DISPATCH(FilterProducts)(c, C, K, weight, filters.get());
+    for (int64_t c = 0; c < C; ++c) HWY_DYNAMIC_DISPATCH(filter_products)(c, C, K, weight, filters.get());
     const Room of_x = room_for(blocks.room, C), of_y = room_for(blocks.room, K);
 #pragma omp for schedule(dynamic)
     for (int64_t b = 0; b < blocks.count(); ++b) {
-      HWY_DYNAMIC_DISPATCH(InputProducts)(inputs(shape), blocks[b], x, of_x.get());
+      HWY_DYNAMIC_DISPATCH(input_products)(inputs(shape), blocks[b], x, of_x.get());
       for (int64_t i = 0; i < kProducts; ++i) {
         const Product product = {.rows = blocks[b].rows,
                                  .columns = K,
@@ -365,9 +365,9 @@ void winograd_convolution(const ConvolutionShape& shape, const float* x, const f
                                  .c = of_y.get() + i * matrix_stride(blocks.room, K),
                                  .c_row = row_stride(K),
                                  .adds = false};
-        HWY_DYNAMIC_DISPATCH(MatrixProduct)(product);
+        HWY_DYNAMIC_DISPATCH(matrix_product)(product);
       }
-      HWY_DYNAMIC_DISPATCH(MapOfProducts)(outputs(shape), blocks[b], of_y.get(), after, y);
+      HWY_DYNAMIC_DISPATCH(map_of_products)(outputs(shape), blocks[b], of_y.get(), after, y);
     }
   }
 }
@@ -393,8 +393,8 @@ void winograd_weight_gradient(const ConvolutionShape& shape, const float* x, con
       Tiles gradients = outputs(shape);
       gradients.channels = std::min(columns, K - column);
       for (int64_t b = 0; gradients.channels > 0 && b < blocks.count(); ++b) {
-        HWY_DYNAMIC_DISPATCH(InputProducts)(inputs(shape), blocks[b], x, of_x.get());
-        HWY_DYNAMIC_DISPATCH(GradientProducts)(gradients, blocks[b], dy + column, of_dy.get());
+        HWY_DYNAMIC_DISPATCH(input_products)(inputs(shape), blocks[b], x, of_x.get());
+        HWY_DYNAMIC_DISPATCH(gradient_products)(gradients, blocks[b], dy + column, of_dy.get());
         for (int64_t i = 0; i < kProducts; ++i) {
           const Product product = {.rows = C,
                                    .columns = gradients.channels,
@@ -407,7 +407,7 @@ void winograd_weight_gradient(const ConvolutionShape& shape, const float* x, con
                                    .c = sums.get() + part * values + i * matrix_stride(C, K) + column,
                                    .c_row = row_stride(K),
                                    .adds = b > 0};
-          HWY_DYNAMIC_DISPATCH(MatrixProduct)(product);
+          HWY_DYNAMIC_DISPATCH(matrix_product)(product);
         }
       }
     }
@@ -419,7 +419,7 @@ void winograd_weight_gradient(const ConvolutionShape& shape, const float* x, con
           for (int64_t k = 0; k < K; ++k) to[k] += to[part * values + k];
         }
       }
-      HWY_DYNAMIC_DISPATCH(FiltersOfProducts)(c, C, K, sums.get(), dw);
+      HWY_DYNAMIC_DISPATCH(filters_of_products)(c, C, K, sums.get(), dw);
     }
   }
 }
