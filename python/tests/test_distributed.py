@@ -33,5 +33,6 @@ def test_processes_gather_and_refuse_and_end_by_themselves(shares, tmp_path):
 
 def test_one_process_gathers_nothing():
     z0, z1 = torch.randn(4, 3), torch.randn(4, 3)
-    assert debias.InfoNCELoss(gather_distributed=True)(z0, z1).item() == debias.InfoNCELoss()(z0, z1).item()
+    alone = debias.InfoNCELoss()(z0, z1).item()  # of a small batch, which is added up in another order
+    assert debias.InfoNCELoss(gather_distributed=True)(z0, z1).item() == pytest.approx(alone, rel=1e-6)
     assert debias.gather(z0) is z0
